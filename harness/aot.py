@@ -1,0 +1,162 @@
+"""Ahead-of-time compilation: each launch is compiled for the named GPU, on a machine that has none.
+
+The launcher runs as it would on the GPU, with Triton's own specialisation of the arguments; only the launch itself is
+left out, so outputs hold nothing. What the interpreter accepts and no GPU does (an ``if`` on a block, a Python helper,
+a dot of eight) ends here with the compiler's words.
+"""
+
+from __future__ import annotations
+
+import inspect
+import time
+from pathlib import Path
+from typing import Any
+
+from harness import launches
+from harness.device import Device
+from harness.launches import Launch, StandInKernel
+from harness.loader import find_entry, load_source, raised
+from harness.spec import Spec
+
+# what doctor asks for: (module, attribute path)
+SEAMS = (
+    ("triton.runtime.jit", "JITFunction.run"), ("triton.runtime.autotuner", "Autotuner.run"),
+    ("triton.runtime.autotuner", "Autotuner.prune_configs"), ("triton.compiler", "ASTSource"),
+    ("triton.backends.compiler", "GPUTarget"), ("triton.runtime.driver", "set_active"),
+)  # fmt: skip
+
+
+class Compiler:
+    """What one compiled run of the launcher asked for, and what the compiler said."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self.launches: list[Launch] = []
+        self.compiled: dict[str, dict[str, Any]] = {}
+        self.failed: str | None = None
+        self.only_grids = False
+
+
+_compiler: Compiler | None = None
+
+
+def use(compiler: Compiler | None) -> None:
+    """Make ``compiler`` the one that launches go to."""
+    global _compiler
+    _compiler = compiler
+
+
+def prepare() -> None:
+    """Patch the launch, once, before any learner's code is imported."""
+    from triton.runtime.jit import JITFunction
+
+    original = JITFunction.run
+
+    def run(self, *args, grid, warmup=False, **kwargs):
+        if _compiler is None:
+            raise RuntimeError("a kernel was launched while the file was being imported; launch it inside the entry")
+        return _launch(_compiler, original, self, args, kwargs, grid, warmup)
+
+    JITFunction.run = run
+
+
+def _launch(compiler: Compiler, original: Any, kernel: Any, args: tuple, kwargs: dict, grid: Any, warmup: bool) -> Any:
+    signature = inspect.signature(kernel.fn)
+    known = {k: v for k, v in kwargs.items() if k in signature.parameters}
+    options = {k: v for k, v in kwargs.items() if k not in known}
+    bound = signature.bind(*args, **known)
+    bound.apply_defaults()
+    values = dict(bound.arguments)
+    constants = {n for n, a in kernel.fn.__annotations__.items() if "constexpr" in str(a)}
+    if grid is None and warmup:
+        grid = (1,)
+    shape = launches.full_grid(grid(values) if callable(grid) else grid)
+    launch = launches.describe(kernel.fn, shape, values, constants, options)
+    if not warmup:
+        compiler.launches.append(launch)
+    if not compiler.only_grids:
+        _compile(compiler, original, kernel, args, kwargs, launch)
+    return StandInKernel(kernel, args, kwargs) if warmup else None
+
+
+def _compile(compiler: Compiler, original: Any, kernel: Any, args: tuple, kwargs: dict, launch: Launch) -> None:
+    started = time.perf_counter()
+    try:
+        made = original(kernel, *args, grid=launch.grid, warmup=True, **kwargs)
+        if hasattr(made, "result") and not hasattr(made, "metadata"):
+            made = made.result()
+        shared, limit = made.metadata.shared, compiler.device.shared_per_block_optin_bytes
+        if shared > limit:
+            from triton.runtime.errors import OutOfResources
+
+            raise OutOfResources(shared, limit, "shared memory")
+    except BaseException as error:
+        compiler.failed = compiler.failed or f"{type(error).__name__}: {error}"
+        raise
+    compiler.compiled.setdefault(
+        launch.key(),
+        {
+            "kernel": launch.kernel,
+            "shared": shared,
+            "num_warps": made.metadata.num_warps,
+            "seconds": round(time.perf_counter() - started, 3),
+        },
+    )
+
+
+def compile_calls(spec: Spec, file: Path, args: tuple[Any, ...], device: Device, only_grids: bool) -> dict[str, Any]:
+    """Load ``file``, run its entry once with every launch compiled, and return what was seen, as plain values."""
+    from harness.standin import CudaIsCpu
+
+    compiler = Compiler(device)
+    compiler.only_grids = only_grids
+    launches.source_files.add(str(file))
+    seen: dict[str, Any] = {}
+    use(compiler)
+    try:
+        with CudaIsCpu():
+            find_entry(load_source(file, f"kata_{spec.id}"), spec.entry)(*args)
+    except BaseException as error:
+        seen["raised"] = raised(error, file).to_json() | {"compiling": compiler.failed is not None}
+    seen["launches"] = [launch.to_json() for launch in compiler.launches]
+    seen["compiled"] = compiler.compiled
+    seen["failed"] = compiler.failed
+    return seen
+
+
+def patch_autotuner() -> None:
+    """Let an autotuned kernel run one of its configurations (another one each case) instead of timing them all.
+
+    Works for both servers. On a GPU the autotuner skips configurations that do not fit; so does this.
+    """
+    from triton.runtime import autotuner, errors
+
+    unfit = tuple(
+        getattr(errors, n) for n in ("OutOfResources", "PTXASError", "CompileTimeAssertionFailure") if hasattr(errors, n)
+    )
+
+    def run(self, *args, **kwargs):
+        self.nargs = dict(zip(self.arg_names, args, strict=False))
+        configs = list(self.prune_configs(kwargs))
+        first = choice % len(configs)
+        for i, config in enumerate(configs[first:] + configs[:first]):
+            self.best_config = config
+            try:
+                if config.pre_hook is not None:
+                    config.pre_hook({**self.nargs, **kwargs, **config.all_kwargs()})
+                return self.fn.run(*args, **kwargs, **config.all_kwargs())
+            except unfit:
+                if i == len(configs) - 1:
+                    raise
+        return None
+
+    autotuner.Autotuner.run = run
+
+
+choice = 0
+
+
+def choose(number: int) -> None:
+    """Select which configuration autotuned kernels run with, for this process."""
+    global choice
+    choice = number

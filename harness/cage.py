@@ -1,0 +1,141 @@
+"""A cage for one run of somebody else's code: a forked child with a time limit, a memory limit and caught output."""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import os
+import selectors
+import signal
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from harness import wire
+
+MEMORY_LIMIT = 6 * 2**30  # bytes resident above what the fork server already holds
+_TICK = 0.02  # seconds between two looks at the child's memory
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a caged run ended.
+
+    Attributes:
+        report: what the child wrote, or b"" when it never got there.
+        ended: "returned", "timeout", "memory", "exit <status>" or "signal <NAME>".
+        printed: the end of what it printed.
+        stack: where it was when the time was up.
+    """
+
+    report: bytes
+    ended: str
+    printed: str
+    stack: str
+    seconds: float
+
+
+def run(work: Callable[[], bytes], seconds: float, memory_limit: int = MEMORY_LIMIT) -> Outcome:
+    """Fork, run ``work`` in the child, and return how it ended; the child never outlives this call."""
+    read_end, write_end = os.pipe()
+    printed, stack = os.memfd_create("printed"), os.memfd_create("stack")
+    started = time.monotonic()
+    base = _resident(os.getpid())
+    sys.stdout.flush()
+    sys.stderr.flush()
+    pid = os.fork()
+    if pid == 0:
+        _child(work, write_end, read_end, printed, stack)
+    os.close(write_end)
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.setpgid(pid, pid)
+    try:
+        report, ended = _watch(pid, read_end, started + seconds, base + memory_limit)
+    finally:
+        os.close(read_end)
+        kill(pid)
+    _, status = os.waitpid(pid, 0)
+    if ended == "":
+        ended = how(status)
+    out = Outcome(report, ended, tail(printed), tail(stack, 20000), time.monotonic() - started)
+    os.close(printed)
+    os.close(stack)
+    return out
+
+
+def _child(work: Callable[[], bytes], write_end: int, read_end: int, printed: int, stack: int) -> None:
+    """Never returns."""
+    status = 70
+    try:
+        os.close(read_end)
+        settle(printed, stack)
+        data = work()
+        sys.stdout.flush()
+        wire.write_all(write_end, data)
+        status = 0
+    except BaseException as error:  # a fault of ours: say it where the keeper can read it
+        with contextlib.suppress(BaseException):
+            import traceback
+
+            os.write(2, f"harness: {error!r}\n{traceback.format_exc()[-1500:]}".encode())
+    finally:
+        os._exit(status)
+
+
+def settle(printed: int, stack: int) -> None:
+    """In the child: own process group, no input, output to ``printed``, a stack dump to ``stack`` on SIGUSR1."""
+    os.setpgid(0, 0)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(printed, 1)
+    os.dup2(printed, 2)
+    faulthandler.register(signal.SIGUSR1, file=stack, all_threads=False)
+
+
+def _watch(pid: int, read_end: int, deadline: float, limit: int) -> tuple[bytes, str]:
+    parts = bytearray()
+    with selectors.DefaultSelector() as selector:
+        selector.register(read_end, selectors.EVENT_READ)
+        while True:
+            if selector.select(_TICK):
+                part = os.read(read_end, 1 << 20)
+                if not part:
+                    return bytes(parts), ("returned" if parts else "")
+                parts += part
+                if len(parts) > wire.LIMIT:
+                    return b"", "memory"
+            if time.monotonic() > deadline:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGUSR1)
+                    time.sleep(0.1)
+                return b"", "timeout"
+            if _resident(pid) > limit:
+                return b"", "memory"
+
+
+def kill(pid: int) -> None:
+    """Kill a process and its group."""
+    for kill in (os.killpg, os.kill):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            kill(pid, signal.SIGKILL)
+
+
+def how(status: int) -> str:
+    """Return how a process ended, in words: ``exit 3`` or ``signal SIGSEGV``."""
+    if os.WIFSIGNALED(status):
+        return f"signal {signal.Signals(os.WTERMSIG(status)).name}"
+    return f"exit {os.WEXITSTATUS(status)}"
+
+
+def _resident(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/statm") as f:
+            return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, IndexError, ValueError):
+        return 0
+
+
+def tail(fd: int, limit: int = 2000) -> str:
+    """Return the end of what was written to a memfd."""
+    size = os.fstat(fd).st_size
+    return os.pread(fd, limit, max(0, size - limit)).decode("utf-8", "replace")

@@ -1,0 +1,316 @@
+"""Desk: one kata being graded in this process. Sends its cases to the fork server, keeps what came back. No torch here."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.client import Client
+from harness.course import Kata
+from harness.device import Device
+from harness.gate import coarse
+from harness.spec import Case
+from harness.verdict import TestFacts
+
+MAX_COMPILED = 8  # cases that are compiled ahead of time beyond the bench shapes; the rest is said to be unchecked
+SHRINKS = 20  # further runs that hypothesis gets to make a wrong case smaller
+_ENDS_THE_KATA = ("timeout",)  # each further case would cost its time limit again
+
+CPU_LIMITS = (
+    "a CPU cannot check measured speed, races inside one program, or what the compiler makes of the arithmetic "
+    "(--device cuda does)"
+)
+GPU_LIMITS = "this run cannot check stray reads that stay inside mapped memory (the CPU sanitizer looked for them in the small cases)"
+
+
+class KataFailure(Exception):
+    """One test of a kata's suite did not pass; carries its facts and the text for the learner."""
+
+    def __init__(self, facts: dict[str, Any], text: str) -> None:
+        super().__init__(text)
+        self.facts = facts
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What the command line chose for all katas."""
+
+    seed: int
+    device: str
+    gpu: Device
+    speed: bool = True
+    submission: Path | None = None
+    solutions: bool = False
+
+
+@dataclass
+class Desk:
+    """One kata, one file to grade, one pytest process."""
+
+    kata: Kata
+    file: Path
+    choices: Choices
+    connect: Callable[[str], Client]
+    keys: dict[str, str] = field(default_factory=dict)  # launch key -> case that showed it
+    compiling: dict[str, Case] = field(default_factory=dict)
+    compiled: dict[str, dict[str, Any]] = field(default_factory=dict)
+    interpreted: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    ended: str = ""
+
+    def request(self, case: Case, **more: Any) -> dict[str, Any]:
+        """Return the request for one case."""
+        return {
+            "kata": str(self.kata.folder), "file": str(self.file), "case": case.to_json(), "gpu": self.choices.gpu.id,
+        } | more  # fmt: skip
+
+    def judge(self, case: Case) -> dict[str, Any]:
+        """Run one case and return its facts."""
+        facts = self.connect("interpret").ask(self.request(case))
+        if facts["word"] == "error" and facts.get("ours"):
+            facts = self._whose_fault(case, facts)
+        if facts["word"] == "pass":
+            self._compile_later(case, facts.get("launches", []))
+            if self.choices.device == "cuda":
+                facts = self._on_gpu(case, facts)
+        if facts["word"] in _ENDS_THE_KATA:
+            self.ended = f"{facts['word']}: not run, because case {case.id} had used up the kata's time."
+        return facts
+
+    def _on_gpu(self, case: Case, cpu: dict[str, Any]) -> dict[str, Any]:
+        facts = self.connect("cuda").ask(self.request(case))
+        facts["findings"] = list(dict.fromkeys(cpu["findings"] + facts["findings"]))
+        facts["not_checked"] = facts["not_checked"]
+        return facts
+
+    def _whose_fault(self, case: Case, facts: dict[str, Any]) -> dict[str, Any]:
+        """The interpreter stumbled outside of the learner's lines. If a GPU would compile it, the fault may be ours."""
+        compiled = self.connect_compile(case)
+        if compiled["word"] == "error":
+            return facts | {"reason": compiled["reason"]}
+        if compiled.get("stumbled") or not compiled.get("compiled"):
+            return facts
+        return facts | {
+            "word": "undecided",
+            "reason": f"this interpreter cannot run what a GPU can: {facts['reason']}\nIt compiles for "
+            f"{self.choices.gpu.name}; --device cuda decides.",
+        }
+
+    # -- ahead-of-time compilation -------------------------------------------------------------------------------
+
+    def _compile_later(self, case: Case, launches: list[dict[str, Any]]) -> None:
+        new = [x["key"] for x in launches if x["key"] not in self.keys]
+        self.keys.update(dict.fromkeys(new, case.id))
+        self.interpreted[case.key()] = launches
+        if new and len(self.compiling) < MAX_COMPILED:
+            self._send_compile(case)
+
+    def _send_compile(self, case: Case) -> None:
+        if case.key() not in self.compiling:
+            self.compiling[case.key()] = case
+            self.connect("compile").send(self.request(case))
+
+    def connect_compile(self, case: Case) -> dict[str, Any]:
+        """Compile one case's launches now and return the facts."""
+        self._send_compile(case)
+        self.collect()
+        return self.compiled[case.key()]
+
+    def collect(self) -> None:
+        """Wait for every compilation that was asked for."""
+        for key in self.compiling:
+            if key not in self.compiled:
+                self.compiled[key] = self.connect("compile").receive()
+
+    def bench_cases(self) -> list[Case]:
+        """Return the bench shapes: real layers, launched and compiled but not run on a CPU."""
+        return [c.with_seed(self.choices.seed) for c in self.kata.spec.with_role("bench")]
+
+    def compile_facts(self) -> dict[str, Any]:
+        """Return the facts of everything compiled: what the cases launched, and the bench shapes."""
+        if not self.compiling:  # only this test was selected: compile the declared cases
+            for case in self.kata.spec.with_role("small")[:MAX_COMPILED]:
+                self._send_compile(case.with_seed(self.choices.seed))
+        for case in self.bench_cases():
+            self._send_compile(case)
+        self.collect()
+        for key, case in self.compiling.items():
+            facts = self.compiled[key]
+            if facts["word"] not in ("pass", "undecided"):
+                return facts | {"case": case.id}
+            if facts.get("stumbled") and case.role == "bench":
+                return facts | {"word": "todo" if facts["todo"] else "error", "reason": facts["stumbled"], "case": case.id}
+            if reason := self._differs(key, facts):
+                return facts | {"word": "cheat", "reason": reason, "case": case.id}
+        unsure = next((f for f in self.compiled.values() if f["word"] == "undecided"), None)
+        if unsure:
+            return unsure
+        done = {k for f in self.compiled.values() for k in f["compiled"]}
+        left = len(set(self.keys) - done)
+        note = [f"{left} of {left + len(done)} specialisations were run but not compiled"] if left else []
+        return {"word": "pass", "reason": "", "findings": [], "not_checked": note}
+
+    def _differs(self, key: str, facts: dict[str, Any]) -> str:
+        """Both sides must launch the same kernels; otherwise the code looks at who is asking."""
+        ours, theirs = self.interpreted.get(key), facts["launches"]
+        if ours is None or facts.get("stumbled"):
+            return ""
+        a, b = ([(x["kernel"], tuple(x["grid"])) for x in side] for side in (ours, theirs))
+        if a == b:
+            return ""
+        return f"interpreted it launches {_shown(a)}; compiled for the GPU it launches {_shown(b)}. Both must be the same."
+
+    # -- speed ---------------------------------------------------------------------------------------------------
+
+    def speed_facts(self) -> dict[str, Any]:
+        """Return the facts about speed: on a CPU what the counts alone can say."""
+        if not self.choices.speed:
+            return _speed("undecided", "--no-speed was given; run without it to decide.", {})
+        if self.choices.device == "cuda":
+            return _speed("undecided", "speed is not measured on a GPU yet; the counts were judged on the CPU only.", {})
+        spec, gpu = self.kata.spec, self.choices.gpu
+        traffic = spec.with_role("traffic")
+        if not traffic:
+            return _speed("pass", "", {})
+        case = traffic[0].with_seed(self.choices.seed)
+        facts = self.judge(case)
+        if facts["word"] != "pass":
+            return facts | {"case": case.id}
+        bench: list[dict[str, Any]] = []
+        cost = None
+        reasons: list[str] = []
+        for shape in self.bench_cases() or [None]:
+            if shape is not None:
+                compiled = self.connect_compile(shape)
+                bench, cost = compiled.get("launches", []), compiled.get("cost")
+            reasons += coarse(
+                facts["counters"], facts["cost"], facts["launches"], bench, cost, gpu, spec.max_launches
+            )
+        counts = _counts(facts, bench)
+        if reasons:
+            return _speed("slow", "\n".join(dict.fromkeys(reasons)), counts, facts["findings"])
+        return _speed("pass", "", counts, facts["findings"])
+
+
+def _counts(facts: dict[str, Any], bench: list[dict[str, Any]]) -> dict[str, Any]:
+    counters, cost = facts["counters"], facts["cost"]
+    least = cost["bytes_read"] + cost["bytes_written"]
+    return {
+        "bytes": counters["bytes_read"] + counters["bytes_written"],
+        "least_bytes": least,
+        "sectors": counters["sectors"],
+        "least_sectors": -(-least // 32),
+        "launches": len(facts["launches"]),
+        "programs": sum(x["grid"][0] * x["grid"][1] * x["grid"][2] for x in facts["launches"]),
+        "bench_programs": sum(x["grid"][0] * x["grid"][1] * x["grid"][2] for x in bench),
+    }
+
+
+def _speed(word: str, reason: str, counts: dict[str, Any], findings: list[str] | None = None) -> dict[str, Any]:
+    speed = {"kind": "counted", "share": None, "gate": None, "band": None, "binds": None, "counts": counts}
+    return {"word": word, "reason": reason, "findings": findings or [], "not_checked": [], "speed": speed}
+
+
+def _shown(launches: list[tuple[str, tuple[int, ...]]]) -> str:
+    return ", ".join(f"{name}{list(grid)}" for name, grid in launches[:3]) or "nothing"
+
+
+@dataclass
+class Runner:
+    """What the fixture ``run`` is: judges one case, and raises when it is not right.
+
+    Hypothesis shrinks values only: a wrong result gets some further runs to become smaller; a crash, a timeout or a
+    stray access ends the search at the first example.
+    """
+
+    desk: Desk
+    test: str
+    replay: str
+    facts: list[dict[str, Any]] = field(default_factory=list)
+    failed: dict[str, KataFailure] = field(default_factory=dict)
+    left: int = 0
+
+    def __repr__(self) -> str:
+        return f"run({self.desk.kata.slug})"  # hypothesis prints fixtures of a failing example
+
+    def __call__(self, case: Case) -> None:
+        """Judge ``case``. Raises KataFailure."""
+        case = case.with_seed(seed_of(self.desk.choices.seed, self.test, case))
+        key = case.key()
+        if key in self.failed:
+            raise self.failed[key]
+        if self.failed and self.left <= 0:
+            return
+        self.left -= 1
+        if self.desk.ended:
+            self.fail(key, {"word": "timeout", "reason": self.desk.ended, "findings": [], "not_checked": []}, case)
+        facts = self.desk.judge(case)
+        self.facts.append(facts)
+        if facts["word"] != "pass":
+            self.fail(key, facts, case)
+
+    def fail(self, key: str, facts: dict[str, Any], case: Case | None) -> None:
+        """Raise the failure, and remember it for when hypothesis asks again."""
+        first = not self.failed
+        failure = KataFailure(facts, failure_text(self.desk, self.replay, facts, case))
+        self.failed[key] = failure
+        if first:
+            self.left = SHRINKS if facts["word"] == "wrong" else 0
+        raise failure
+
+
+def seed_of(seed: int, test: str, case: Case) -> int:
+    """Return the seed of one case's values: fixed by the run's seed, the test and the case alone."""
+    text = f"{seed}/{test.split('[')[0]}/{case.with_seed(0).key()}"
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:7], "big")
+
+
+def failure_text(desk: Desk, replay: str, facts: dict[str, Any], case: Case | None) -> str:
+    """Return what the learner reads: the word, the case, the reason, what was printed, how to see it again."""
+    head = f"{facts['word']}: {desk.kata.spec.entry} in {_short(desk.file, desk)}"
+    name = case.id if case is not None else facts.get("case", "")
+    lines = [head + (f", case {name}" if name else ""), facts["reason"]]
+    if (printed := facts.get("printed", "").strip()) and facts["word"] not in ("pass", "undecided"):
+        lines += ["your code printed:", *("    " + x for x in printed.splitlines()[-12:])]
+    lines += [f"note: {f}" for f in facts["findings"]]
+    lines.append(f"see it again: {replay}")
+    return "\n".join(x for x in lines if x)
+
+
+def _short(path: Path, desk: Desk) -> str:
+    try:
+        return str(path.relative_to(desk.kata.folder.parent.parent))
+    except ValueError:
+        return path.name
+
+
+def replay_command(kata: Kata, test: str, choices: Choices) -> str:
+    """Return the one command that repeats a failure."""
+    target = os.path.relpath(kata.folder / "test_kernel.py")
+    words = ["pytest", f"{target}::{test}", "--kata-seed", str(choices.seed)]
+    if choices.solutions:
+        words.append("--solutions")
+    if choices.submission is not None:
+        words += ["--submission", os.path.relpath(choices.submission)]
+    if choices.device == "cuda":
+        words += ["--device", "cuda"]
+    return " ".join(map(shlex.quote, words))
+
+
+def as_test_facts(name: str, outcome: str, facts: list[dict[str, Any]], failure: dict[str, Any] | None) -> TestFacts:
+    """Fold what one test saw."""
+    seen = [*facts, *([failure] if failure else [])]
+    word = failure["word"] if failure else ("pass" if outcome == "passed" else "error")
+    return TestFacts(
+        name=name,
+        outcome=outcome,
+        word=word,
+        reason=failure["reason"] if failure else "",
+        findings=tuple(dict.fromkeys(x for f in seen for x in f["findings"])),
+        not_checked=tuple(dict.fromkeys(x for f in seen for x in f["not_checked"])),
+        speed=next((f["speed"] for f in seen if f.get("speed")), None),
+    )

@@ -1,0 +1,53 @@
+"""What to do about an error that Triton or Python words for somebody else: one sentence in a learner's words."""
+
+from __future__ import annotations
+
+import re
+
+# (pattern in "ErrorType: message", what to do)
+_HINTS = (
+    (r"make_block_ptr|tl\.advance|[Bb]lock pointers? (have|has) been removed|'advance'",
+     "Block pointers are gone from Triton; the tutorial is old. Use plain pointers with a mask, or "
+     "tl.make_tensor_descriptor."),
+    (r"arange's range must be a power of 2|power of (2|two)",
+     "A block's size must be a power of two: pass triton.next_power_of_2(n) and mask the rest."),
+    (r"arange's arguments must be of type tl\.constexpr|must be (a )?constexpr",
+     "Sizes of blocks are known when the kernel is compiled: declare the parameter as `NAME: tl.constexpr`."),
+    (r"Boolean value of Tensor with more than one value|needs one value, but this is a block",
+     "A block has many values; choose per element with tl.where(condition, a, b)."),
+    (r"Unsupported function referenced|unsupported function",
+     "Inside a kernel only tl.* and @triton.jit functions exist: a GPU cannot call back into Python."),
+    (r"Cannot access global variable|global variable .* without",
+     "A kernel sees module globals only if they are tl.constexpr: NAME = tl.constexpr(value), or pass it as an argument."),
+    (r"(M >= \d+.*K >= \d+|Input shapes should have)",
+     "Tensor cores take tiles of at least 16 along K: make the block sizes of tl.dot 16 or more."),
+    (r"is assigned from|type stays consistent|Loop-carried variable|initial value for",
+     "A name that a loop changes keeps one type and shape: start it as tl.zeros((…), tl.float32)."),
+    (r"out of resource: shared memory|needs .* of shared memory",
+     "Use smaller blocks or fewer stages (num_stages)."),
+    (r"multiple targets|several targets", "Write one assignment a line."),
+    (r"Did you forget to add @triton\.jit|outside of the scope of a kernel",
+     "tl.* works only inside a function with @triton.jit, started as kernel[grid](…)."),
+    (r"'NoneType' object is not subscriptable.*|'function' object is not subscriptable",
+     "kernel[grid](…) needs @triton.jit above the kernel."),
+    (r"0 active drivers", "That question needs a GPU; ask inside the entry, not while the file is imported."),
+    (r"[Dd]ata-dependent|dynamic_func|Only .* can be used in .* jit",
+     "That is Python, but not Triton: a kernel may use if, for, while, tl.* and arithmetic."),
+    (r"can't convert cuda|Torch not compiled with CUDA|No CUDA GPUs|Found no NVIDIA driver",
+     "There is no GPU on this machine; allocate with device=x.device, which works everywhere."),
+    (r"unrecognised|unexpected keyword", "A launch takes the kernel's own parameters, num_warps, num_stages and num_ctas."),
+)  # fmt: skip
+
+
+def hint(error: BaseException, code: str = "") -> str:
+    """Return what to do next about ``error``, raised at the learner's line ``code``; empty when nothing is known."""
+    text = f"{type(error).__name__}: {error}"
+    if isinstance(error, AssertionError) and re.search(r"is_cuda|\.device", code):
+        return (
+            "Without a GPU the tensors are on the CPU, so this check cannot hold here. Remove it, or compare devices "
+            "with each other: assert x.device == out.device."
+        )
+    for pattern, advice in _HINTS:
+        if re.search(pattern, text):
+            return advice
+    return ""

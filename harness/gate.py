@@ -1,0 +1,105 @@
+"""Gate: what a kernel moved, against the least that it must move. No torch here.
+
+This is the coarse gate: it fails what is slow by its counts alone, on any GPU. Within it, a kernel is not timed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from harness.device import Device
+
+BYTES_FACTOR = 2.0  # from and to memory, each sector once a call: twice the least is a wasted pass
+SECTOR_FACTOR = 7.5  # requests in 32-byte sectors; 8 is one 4-byte element a request, less a ragged tail
+MANY_LAUNCHES = 100  # each costs microseconds of the host's time
+SLACK_BYTES = 8192  # tables and partly used sectors, which matter in small cases only
+_SECTOR = 32
+
+
+def coarse(
+    counters: Mapping[str, Any],
+    cost: Mapping[str, int],
+    launches: Sequence[Mapping[str, Any]],
+    bench: Sequence[Mapping[str, Any]],
+    bench_cost: Mapping[str, int] | None,
+    device: Device,
+    max_launches: int = 0,
+) -> list[str]:
+    """Return the reasons why a right kernel is ``slow`` whatever the GPU, worst first; empty when none applies.
+
+    Args:
+        counters: of the interpreted ``traffic`` case (``Memory.counters``).
+        cost: ``cost()`` of that case.
+        launches: its launches.
+        bench: the launches of the bench shape (recorded, not run); empty when unknown.
+        bench_cost: ``cost()`` of the bench shape.
+        device: the GPU in question.
+        max_launches: how many launches the kata allows a call; 0 is any number.
+    """
+    reasons = []
+    least = cost["bytes_read"] + cost["bytes_written"]
+    moved = counters["bytes_read"] + counters["bytes_written"]
+    count = max(len(launches), len(bench))
+    if max_launches and count > max_launches:
+        names = ", ".join(dict.fromkeys(x["kernel"] for x in launches or bench))
+        reasons.append(f"{count} launches a call ({names}); this kata asks for {max_launches}: each one more reads and "
+                       "writes memory again.")  # fmt: skip
+    if count >= MANY_LAUNCHES:
+        reasons.append(f"{count:,} launches a call; each costs the host some microseconds. One launch with a bigger grid will do.")
+    idle = _few_programs(bench, device)
+    if idle:
+        reasons.append(idle)
+    if counters["sectors"] * _SECTOR >= SECTOR_FACTOR * least:
+        reasons.append(_sectors(counters, least))
+    if moved > BYTES_FACTOR * least + SLACK_BYTES:
+        reasons.append(f"moves {moved:,} bytes to and from memory where {least:,} would do ({moved / least:.1f} times as many).")
+    rate = _too_many_programs(bench, bench_cost, device)
+    if rate:
+        reasons.append(rate)
+    return reasons
+
+
+def _sectors(counters: Mapping[str, Any], least: int) -> str:
+    site = max(counters["sites"], key=lambda s: s["sectors"] * _SECTOR / max(1, s["bytes"]) * s["sectors"])
+    each, ideal = site["sectors"] / site["executions"], max(1, -(-site["bytes"] // site["executions"] // _SECTOR))
+    return (
+        f"asks memory for {counters['sectors']:,} sectors of 32 bytes where {max(1, least // _SECTOR):,} would do. "
+        f"Line {site['line']}: each {site['kind']} of {site['argument']} touches {each:.3g} "
+        f"sector{'s' if each != 1 else ''} for {site['bytes'] / site['executions']:.3g} bytes; {ideal} would hold "
+        f"{ideal * _SECTOR} bytes. Neighbouring lanes should read neighbouring elements, and a program enough of them."
+    )
+
+
+def _few_programs(bench: Sequence[Mapping[str, Any]], device: Device) -> str:
+    """One program runs on one SM: fewer programs than half the SMs leave most of the GPU idle."""
+    if not bench:
+        return ""
+    busiest = max(bench, key=_programs)
+    if _programs(busiest) * 2 > device.sms:
+        return ""
+    n = _programs(busiest)
+    return (
+        f"{n:,} program{'s' if n != 1 else ''} of {busiest['kernel']} for the whole bench shape: {device.sms - n} of the "
+        f"{device.sms} SMs of {device.name} have nothing to do. Launch at least one program per SM."
+    )
+
+
+def _too_many_programs(bench: Sequence[Mapping[str, Any]], cost: Mapping[str, int] | None, device: Device) -> str:
+    """Starting a program takes time too; known only where it was measured."""
+    start = device.measured.get("cta_launch_s")
+    if not start or not bench or not cost:
+        return ""
+    programs = sum(map(_programs, bench))
+    limit = (cost["bytes_read"] + cost["bytes_written"]) / device.mem_bw
+    if programs * start < 4 * limit:
+        return ""
+    return (
+        f"{programs:,} programs at the bench shape: starting them alone takes {programs * start * 1e3:.3g} ms on "
+        f"{device.name}, moving the bytes {limit * 1e3:.3g} ms. Give each program a bigger block."
+    )
+
+
+def _programs(launch: Mapping[str, Any]) -> int:
+    x, y, z = launch["grid"]
+    return x * y * z

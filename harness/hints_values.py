@@ -1,0 +1,294 @@
+"""Hints for values that are wrong in themselves: NaN, a factor, a sign, a constant, too few bits.
+
+The same rules as in ``hints_moved``: strong evidence or None.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from harness.scene import EPS, Hint, Scene, plain
+
+# exp() of more than this may overflow once a row is summed; a maximum below its negative makes every term 0
+EXP_LIMIT = {"float16": 7.0}
+EXP_LIMIT_FLOAT32 = 80.0
+EXP_OVERFLOWS = 90.0  # for certain, in float32
+
+
+def missing_max(scene: Scene) -> Hint:
+    """A softmax whose exp() overflows (or vanishes) since the row's maximum was not subtracted."""
+    if not _rows_sum_to_one(scene) or not scene.inputs or scene.inputs[0].shape != scene.e.shape:
+        return None
+    x = scene.inputs[0].astype(np.float64)
+    top = np.max(np.where(np.isfinite(x), x, -np.inf), axis=-1)
+    limit = EXP_LIMIT.get(scene.dtype, EXP_LIMIT_FLOAT32)
+    wrong, broken = scene.w.any(-1), (~np.isfinite(scene.g) & scene.w).any(-1)
+    if not wrong.any() or (wrong & ~((np.abs(top) > limit) & broken)).any():
+        return None
+    # inf / inf is NaN where exp() overflows and finite / inf is 0 elsewhere; where every term is 0, 0 / 0 is NaN
+    low = (top < 0)[..., None]
+    must, never = low | (x > EXP_OVERFLOWS), ~low & (x < limit)
+    nan = np.isnan(scene.g)
+    unlike = (must & ~nan | never & nan) & wrong[..., None]
+    if unlike.sum() > 0.05 * scene.w.sum():
+        return None
+    row = int(np.flatnonzero(wrong.ravel())[0])
+    return (
+        f"exp() overflows: only rows with large values are wrong (the maximum of row {row} is "
+        f"{plain(float(top.ravel()[row]), 4)}). Subtract each row's maximum before exp()."
+    )
+
+
+def infinite_inputs(scene: Scene) -> Hint:
+    """NaN in exactly the rows that hold an infinity."""
+    x = scene.inputs[0] if scene.inputs else np.zeros(0)
+    if not x.ndim or x.shape != scene.e.shape or x.dtype.kind != "f":
+        return None
+    rows, nan = np.isinf(x.astype(np.float64)).any(-1), np.isnan(scene.g) & scene.w
+    if not nan.any() or nan.sum() < 0.5 * scene.w.sum() or (scene.w.any(-1) & ~rows).any() or rows.all():
+        return None
+    return (
+        "NaN appears only in rows that hold an infinity: inf - inf and 0 * inf are NaN. Check what your maximum and "
+        "your differences do when a whole tile is -inf."
+    )
+
+
+def overflow(scene: Scene) -> Hint:
+    """Infinities where the inputs are large and the answer is finite."""
+    bad = ~np.isfinite(scene.g) & np.isfinite(scene.e) & scene.w
+    largest = max((float(np.nanmax(np.abs(x.astype(np.float64)))) for x in scene.inputs if _floats(x)), default=0.0)
+    if not np.isinf(scene.g[bad]).any() or bad.sum() < 0.95 * scene.w.sum() or not 1e3 <= largest < np.inf:
+        return None
+    return (
+        f"The inputs are large (up to {plain(largest, 4)}) and the result is infinite or NaN where it should be "
+        "finite: a value on the way overflows. Look for the largest one, and for the dtype that it is kept in."
+    )
+
+
+def _floats(x: np.ndarray) -> bool:
+    return x.dtype.kind == "f" and x.size > 0 and not np.isnan(x).all()
+
+
+def not_a_number(scene: Scene) -> Hint:
+    """NaN where every input is finite."""
+    bad = np.isnan(scene.g) & np.isfinite(scene.e) & scene.w
+    finite = all(np.isfinite(x.astype(np.float64)).all() for x in scene.inputs if x.dtype.kind == "f")
+    if not bad.any() or bad.sum() < 0.95 * scene.w.sum() or not finite:
+        return None
+    which = "Every element" if bad.all() else "Every wrong element"
+    return (
+        f"{which} is NaN although all inputs are finite: look for a masked load without other= (its masked lanes are "
+        "undefined, and NaN here), memory that was read before it was written, and 0/0 or inf - inf."
+    )
+
+
+def constant(scene: Scene) -> Hint:
+    """One number everywhere."""
+    first = scene.g.ravel()[:1]
+    if scene.g.size < 4 or not (scene.g == first).all() or (scene.e == scene.e.ravel()[0]).all():
+        return None
+    value = plain(float(first[0])) if scene.is_float else f"{int(first[0])}"
+    zero = "nothing was added up, or a mask is false everywhere"
+    cause = zero if first[0] == 0 else "it does not depend on the inputs"
+    return f"Every element is {value}: {cause}."
+
+
+def equals_input(scene: Scene) -> Hint:
+    """The result is an input."""
+    for i, x in enumerate(scene.inputs):
+        if x.shape == scene.e.shape and scene.explains(x.astype(np.float64)):
+            return f"The result is {scene.name(i)} unchanged: check what the store writes, and over which tensor."
+    return None
+
+
+def block_scale(scene: Scene) -> Hint:
+    """Blocks of a quantised tensor are off by one factor each."""
+    block = scene.options.get("blocksize")
+    if not isinstance(block, int) or not scene.is_float or not 8 <= block < scene.e.size:
+        return None
+    size = block
+    while size >= 8:
+        factors = _factors(scene, size)
+        if factors is not None:
+            i = int(np.nanargmax(np.abs(factors - 1)))
+            found = f"{plain(float(factors[i]), 4)} in the block from element {i * size:,} on"
+            if size < block:
+                return (
+                    f"The scale changes every {size} elements, but blocksize={block} (the factor is {found}): check "
+                    "how the index of the scale follows from the index of the element."
+                )
+            return (
+                f"Within each block of {block} elements everything is off by one factor ({found}): the code is decoded "
+                "rightly and the scale is not. Check the index of the block and how its absmax is decoded."
+            )
+        size //= 2
+    return None
+
+
+def _factors(scene: Scene, size: int) -> np.ndarray | None:
+    """Return got/expected per run of ``size`` elements, or None unless it is one number in each and not in all."""
+    ratio = scene.ratio.ravel()
+    pad = -ratio.size % size
+    runs = np.pad(ratio, (0, pad), constant_values=np.nan).reshape(-1, size)
+    wrong = np.pad(scene.w.ravel(), (0, pad)).reshape(-1, size)
+    return _steady(scene, runs, wrong)
+
+
+def _steady(scene: Scene, ratio: np.ndarray, wrong: np.ndarray) -> np.ndarray | None:
+    """Return the factor of each row of ``ratio`` (NaN: unknown), or None unless rows are steady and explain ``wrong``.
+
+    A row counts with four known elements; nearly every wrong element must lie in a counted row whose factor is
+    clearly not 1, and the factors must differ.
+    """
+    counted = np.isfinite(ratio).sum(-1) >= 4
+    if counted.sum() < 2:
+        return None
+    rows = ratio[counted]
+    middle = np.nanmedian(rows, axis=-1)
+    off = np.abs(rows / middle[:, None] - 1) > scene.slack
+    clear = np.abs(middle - 1) > 2 * scene.slack
+    inside = wrong[counted][clear].sum()
+    spread = np.nanmax(middle) - np.nanmin(middle) > 2 * scene.slack * np.abs(middle).max()
+    known = np.isfinite(rows)
+    steady = (off & known).sum() <= 0.01 * known.sum()
+    if not steady or not spread or inside < max(4, 0.95 * wrong.sum()):
+        return None
+    if (known & clear[:, None] & ~wrong[counted]).sum() > 0.02 * inside:
+        return None
+    factors = np.full(len(ratio), np.nan)
+    factors[counted] = middle
+    return factors
+
+
+def row_sums(scene: Scene) -> Hint:
+    """A softmax whose rows do not add up to 1: the sum that divides them has too many or too few terms."""
+    if not _rows_sum_to_one(scene) or not np.isfinite(scene.g).all():
+        return None
+    columns = scene.e.shape[-1]
+    ratio, wrong = scene.ratio.reshape(-1, columns), scene.w.reshape(-1, columns).any(-1)
+    rows = ratio[wrong & (np.isfinite(ratio).sum(-1) >= 3)]
+    if len(rows) == 0 or len(rows) < 0.9 * wrong.sum():
+        return None
+    middle = np.nanmedian(rows, axis=-1)
+    off = np.abs(rows / middle[:, None] - 1) > 2 * scene.slack
+    if (off & np.isfinite(rows)).sum() > 0.01 * np.isfinite(rows).sum() or (np.abs(middle - 1) < 2 * scene.slack).any():
+        return None
+    row = int(np.flatnonzero(wrong)[0])
+    total = plain(float(scene.g.reshape(-1, columns)[row].sum()), 4)
+    if (middle < 1).all():
+        lanes = "" if columns & (columns - 1) == 0 else " Masked lanes must add 0: load them with other=-float('inf')."
+        return f"Rows add up to less than 1 ({total} in row {row}): the sum counts more than the row.{lanes}"
+    if (middle > 1).all():
+        return f"Rows add up to more than 1 ({total} in row {row}): the sum misses a part of the row."
+    return None
+
+
+def _rows_sum_to_one(scene: Scene) -> bool:
+    if not scene.e.ndim or scene.e.shape[-1] < 2 or not scene.is_float or not scene.e.size:
+        return False
+    rows = scene.e[np.isfinite(scene.e).all(-1)]
+    return bool(len(rows) and (rows >= 0).all() and (np.abs(rows.sum(-1) - 1) < 0.02).all())
+
+
+def scaled(scene: Scene) -> Hint:
+    """Everything is off by the same factor."""
+    known = scene.ratio[np.isfinite(scene.ratio)]
+    if known.size < 8 or not scene.is_float:
+        return None
+    factor = float(np.median(known))
+    if factor <= 0 or abs(factor - 1) < 2 * scene.slack or not scene.explains(scene.e * factor):
+        return None
+    return f"Every element is {plain(factor, 4)} times what it should be: a factor is missing, or applied twice."
+
+
+def line_scale(scene: Scene) -> Hint:
+    """Each row (or each column) is off by a factor of its own."""
+    if scene.e.ndim < 2 or not scene.is_float or not scene.e.size:
+        return None
+    for name, axis in (("row", -1), ("column", -2)):
+        ratio, wrong = (np.moveaxis(v, axis, -1).reshape(-1, v.shape[axis]) for v in (scene.ratio, scene.w))
+        factors = _steady(scene, ratio, wrong)
+        if factors is not None:
+            i = int(np.nanargmax(np.abs(factors - 1)))
+            return (
+                f"Within a {name} all elements are off by one factor ({plain(float(factors[i]), 4)} in {name} {i:,}): "
+                f"check what is computed, or loaded, once per {name}."
+            )
+    return None
+
+
+def sign(scene: Scene) -> Hint:
+    """The sign is wrong, or lost."""
+    if not scene.explains(-scene.e, scene.w):
+        return None
+    right = scene.e[~scene.w]
+    if (scene.e[scene.w] < 0).all() and (right >= 0).all() and right.any():
+        return "Where a negative value is expected, its positive counterpart was found: the sign is lost."
+    if (scene.w | (scene.e == 0)).all():
+        return "Every element has the wrong sign: look for a difference that is taken the wrong way round."
+    return None
+
+
+def wrapped_integers(scene: Scene) -> Hint:
+    """Whole numbers that went around the end of a narrow type."""
+    if scene.is_float or scene.w.sum() < 3 or scene.dtype == "bool":
+        return None
+    e, g = np.asarray(scene.expected)[scene.w].astype(np.int64), np.asarray(scene.got)[scene.w].astype(np.int64)
+    for bits in (8, 16):
+        half = 2 ** (bits - 1)
+        outside = (e < -half) | (e >= half)
+        if outside.all() and ((e - g) % 2**bits == 0).all() and ((g >= -half) & (g < 2 * half)).all():
+            return f"The wrong values went around the end of int{bits}: widen to tl.int32 before you multiply or add."
+    if scene.dtype in ("int8", "int16", "uint8"):
+        info = np.iinfo(scene.dtype)
+        at_end = (e == info.min) | (e == info.max)
+        if at_end.all() and (np.abs(e - g) > (info.max - info.min) // 4).mean() >= 0.9:
+            return (
+                f"Where the result should stay at the end of {scene.dtype} ({info.min} or {info.max}) it went around: "
+                "clamp before the cast."
+            )
+    return None
+
+
+def low_precision(scene: Scene) -> Hint:
+    """All elements are slightly off, both ways: something was kept in too few bits."""
+    enough = scene.w.sum() >= 16 and scene.w.mean() >= 0.1
+    if scene.dtype not in ("float32", "float16", "bfloat16") or not enough or not np.isfinite(scene.g[scene.w]).all():
+        return None
+    expected = scene.e[scene.w]
+    typical = np.median(np.abs(expected))
+    relative = (scene.g[scene.w] - expected) / np.maximum(np.abs(expected), max(typical, 1e-300))
+    size, eps = np.abs(relative), EPS[scene.dtype]
+    middle = float(np.median(size))
+    small = max(2.0**-16, eps / 2) <= middle <= max(2.0**-6, eps) and np.percentile(size, 99) <= 16 * middle
+    orders = [expected] + [x[scene.w] for x in scene.inputs if x.shape == scene.e.shape]
+    if not small or not all(_is_noise(relative[np.argsort(values, kind="stable")]) for values in orders):
+        return None
+    bits = round(-np.log2(middle))
+    if scene.dtype == "float32":
+        return (
+            f"All values are nearly right (typically off by one part in 2^{bits}, both ways): something is computed in "
+            "16 bits or in tf32. Convert to tl.float32 first, and give tl.dot input_precision='ieee'."
+        )
+    return (
+        f"All values are nearly right (typically off by one part in 2^{bits}, both ways): a sum or a product is kept "
+        f"in {scene.dtype}, or in less. Convert to tl.float32 after the load and back only in the store."
+    )
+
+
+def _is_noise(errors: np.ndarray) -> bool:
+    """Return whether errors, in the order of some quantity, look rounded: both signs, without a trend.
+
+    The error of a wrong formula is a smooth function of the input and keeps its sign from one value to the next.
+    """
+    positive = errors > 0
+    flips = (positive[1:] != positive[:-1]).mean()
+    return bool(abs(errors.mean()) < 0.5 * np.abs(errors).mean() and 0.15 < positive.mean() < 0.85 and flips > 0.3)
+
+
+def zeros(scene: Scene) -> Hint:
+    """Every wrong element is 0, and 0 is not what the right ones hold."""
+    right = scene.g[~scene.w]
+    if scene.w.sum() < 8 or scene.g[scene.w].any() or np.count_nonzero(right) <= 0.5 * right.size:
+        return None
+    return "Every wrong element is 0, as if its part of a loop never ran or its lanes were masked off: check the masks."

@@ -1,0 +1,107 @@
+"""What torch does between (and during) the launches: it may allocate, view and copy; the kernel must compute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+# names of aten operators that move or describe data and compute nothing
+_ALLOCATE = {
+    "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "empty_permuted",
+}  # fmt: skip
+_FREE = _ALLOCATE | {
+    "new_zeros", "zeros", "zeros_like", "ones", "ones_like", "new_ones", "full", "full_like", "new_full", "arange",
+    "scalar_tensor", "lift_fresh", "lift", "linspace", "eye", "fill_", "zero_", "_local_scalar_dense", "set_",
+    "view", "_unsafe_view", "reshape", "_reshape_alias", "as_strided", "expand", "permute", "transpose", "t",
+    "squeeze", "unsqueeze", "slice", "select", "split", "split_with_sizes", "unbind", "chunk", "alias", "detach",
+    "narrow", "diagonal", "unfold", "movedim", "view_as", "swapaxes", "flatten", "unflatten", "resize_", "expand_as",
+    "clone", "copy_", "copy", "_to_copy", "to", "contiguous", "cat", "stack", "constant_pad_nd", "repeat", "roll",
+    "flip", "pad", "broadcast_tensors", "is_pinned", "_pin_memory", "sym_size", "sym_stride", "sym_numel",
+    "is_same_size", "record_stream", "_efficientzerotensor", "tile",
+}  # fmt: skip
+SMALL = 64  # elements: a table or a scalar that a launcher prepares is not the work
+
+
+class HostWatch(TorchDispatchMode):
+    """Records the torch operators that compute, and poisons fresh memory.
+
+    Attributes:
+        computed: operator name -> most elements that one call of it produced.
+        during_kernel: operators that ran while a kernel was being interpreted.
+        allocated: tensors that the launcher allocated (kept alive for the length of the call).
+    """
+
+    def __init__(self, poison: int, in_kernel: Callable[[], bool]) -> None:
+        super().__init__()
+        self.poison, self.in_kernel = poison, in_kernel
+        self.computed: dict[str, int] = {}
+        self.during_kernel: dict[str, int] = {}
+        self.allocated: list[torch.Tensor] = []
+        self.read_back = False
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # else torch imports its compiler at the first call, which takes a second
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        out = func(*args, **(kwargs or {}))
+        name = func.__name__.split(".")[0]
+        size = max((t.numel() for t in _tensors(out)), default=0)
+        if self.in_kernel():
+            self.during_kernel[name] = max(size, self.during_kernel.get(name, 0))
+        elif name in _ALLOCATE:
+            if isinstance(out, torch.Tensor):
+                out = self.placed(out)
+                fill(out, self.poison)
+                self.allocated.append(out)
+        elif name not in _FREE:
+            consumed = max((t.numel() for t in _tensors((args, kwargs))), default=0)
+            yes_or_no = all(t.dtype == torch.bool for t in _tensors(out))  # a check of the input is not the work
+            if max(size, consumed) > SMALL and not yes_or_no:
+                self.computed[name] = max(size, consumed, self.computed.get(name, 0))
+        elif name == "_local_scalar_dense":
+            self.read_back = True
+        return out
+
+    def placed(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Return the fresh tensor that the launcher gets instead of ``tensor``."""
+        return tensor
+
+
+def _tensors(value: Any):
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, tuple | list):
+        for item in value:
+            yield from _tensors(item)
+    elif isinstance(value, dict):
+        yield from _tensors(list(value.values()))
+
+
+# two bit patterns per element size; read as floats both are NaN with a payload, as integers large and odd
+_PATTERNS = {
+    1: (0x7F, 0x5B), 2: (0x7FDB, 0x7FB5), 4: (0x7FC05A5B, 0x7FD1B5A7), 8: (0x7FF85A5B5A5B5A5B, 0x7FF9B5A7B5A7B5A7),
+}  # fmt: skip
+_INTS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+def poison_pattern(dtype: torch.dtype, which: int) -> int:
+    """Return the bits that poisoned memory of this dtype holds; ``which`` selects one of two."""
+    size = torch.empty(0, dtype=dtype).element_size()
+    if dtype == torch.float16:
+        return (0x7E5B, 0x7EB5)[which]
+    return _PATTERNS[min(size, 8)][which]
+
+
+def fill(tensor: torch.Tensor, which: int) -> None:
+    """Fill fresh memory with a poison."""
+    if tensor.numel() == 0 or tensor.dtype == torch.bool or tensor.dtype.is_complex or not tensor.is_contiguous():
+        if tensor.numel() and not tensor.is_contiguous() and not tensor.dtype.is_complex:
+            value = float("nan") if tensor.dtype.is_floating_point else 77
+            tensor.fill_(value)
+        return
+    size = tensor.element_size()
+    tensor.view(_INTS[size]).fill_(poison_pattern(tensor.dtype, which))

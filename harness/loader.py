@@ -1,0 +1,96 @@
+"""The learner's file becomes a module, and what it raises becomes words about the learner's own line."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+import traceback
+import types
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.errors import did_you_mean
+from harness.explain import hint
+
+
+@dataclass(frozen=True)
+class Raised:
+    """An exception, seen from the learner's file.
+
+    Attributes:
+        kind: class name.
+        text: one or a few lines: what, where, what to do next.
+        line: the last line of the learner's file that was running, or 0.
+        todo: the learner's own NotImplementedError.
+        ours: raised inside the harness or Triton, not in the learner's code: it may be our fault.
+    """
+
+    kind: str
+    text: str
+    line: int
+    todo: bool
+    ours: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        return asdict(self)
+
+
+class NoEntry(Exception):
+    """The learner's file does not define the function that the kata asks for."""
+
+
+def load_source(path: Path, name: str) -> types.ModuleType:
+    """Run ``path`` as a module called ``name`` and return it. Raises whatever the file raises."""
+    source = path.read_text(encoding="utf-8")
+    module = types.ModuleType(name)
+    module.__file__ = str(path)
+    sys.modules[name] = module
+    linecache.cache[str(path)] = (len(source), None, source.splitlines(keepends=True), str(path))
+    exec(compile(source, str(path), "exec", dont_inherit=True), module.__dict__)
+    return module
+
+
+def find_entry(module: types.ModuleType, entry: str) -> Any:
+    """Return the function ``entry`` of the module. Raises NoEntry with the nearest name."""
+    found = getattr(module, entry, None)
+    if not callable(found):
+        names = [n for n, v in vars(module).items() if isinstance(v, types.FunctionType)]
+        raise NoEntry(
+            f"{Path(module.__file__ or '').name} defines no function {entry!r}; the kata calls {entry}(…)."
+            f"{did_you_mean(entry, names)}"
+        )
+    return found
+
+
+def raised(error: BaseException, file: Path) -> Raised:
+    """Describe ``error`` for the person who wrote ``file``."""
+    if isinstance(error, NoEntry):
+        return Raised("NoEntry", str(error), 0, False, False)
+    if isinstance(error, SyntaxError) and error.filename == str(file):
+        text = f"line {error.lineno}: {error.msg}" + (f"\n    {error.text.strip()}" if error.text else "")
+        return Raised(type(error).__name__, text, error.lineno or 0, False, False)
+    cause = error
+    while type(cause).__name__ in ("InterpreterError", "CompilationError") and cause.__cause__ is not None:
+        cause = cause.__cause__
+    frames = traceback.extract_tb(cause.__traceback__) + traceback.extract_tb(error.__traceback__)
+    mine = [f for f in traceback.extract_tb(cause.__traceback__) if f.filename == str(file)] or [
+        f for f in frames if f.filename == str(file)
+    ]
+    line = mine[-1].lineno or 0 if mine else 0
+    last = traceback.extract_tb(cause.__traceback__)
+    inside = bool(last) and last[-1].filename == str(file)
+    code = linecache.getline(str(file), line).strip() if line else ""
+    message = str(cause).strip() or type(cause).__name__
+    text = f"{type(cause).__name__}: {message}" if type(cause).__name__ != "KernelError" else message
+    if line and not message.startswith("line "):
+        text = f"line {line}: {text}\n    {code}"
+    advice = hint(cause, code)
+    return Raised(
+        kind=type(cause).__name__,
+        text=text + (f"\n{advice}" if advice else ""),
+        line=line,
+        todo=isinstance(cause, NotImplementedError) and inside,
+        ours=not inside and type(cause).__name__ not in ("KernelError", "CompilationError", "ValueError", "UnsupportedLanguageConstruct"),
+    )

@@ -1,0 +1,316 @@
+"""Session: what one pytest process knows about the katas it grades; the plugin's hooks call it. No torch here."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.client import Client, Server
+from harness.course import Course, Kata, load_course
+from harness.desk import (
+    CPU_LIMITS,
+    GPU_LIMITS,
+    Choices,
+    Desk,
+    KataFailure,
+    Runner,
+    as_test_facts,
+    failure_text,
+    replay_command,
+)
+from harness.device import find_device
+from harness.errors import HarnessFault, KataError, SubmissionError
+from harness.report import paragraph
+from harness.spec import Case
+from harness.verdict import TestFacts, Verdict, fold
+
+PROPERTY = "kata"
+EXAMPLES = 10  # of each hypothesis test, drawn anew each run
+_GPUS = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")
+
+collecting: Session | None = None  # the session that folds: pytest_runtest_logreport has no config
+
+
+class Session:
+    """The katas of one pytest process."""
+
+    def __init__(self, course: Course, choices: Choices, config: pytest.Config) -> None:
+        self.course, self.choices = course, choices
+        self.worker: dict[str, Any] | None = getattr(config, "workerinput", {}).get("kata")
+        self.server: Server | None = None
+        self.clients: dict[str, Client] = {}
+        self.desks: dict[str, Desk] = {}
+        self.runners: dict[str, Runner] = {}
+        self.suites: dict[str, list[str]] = {}
+        self.facts: dict[str, dict[str, TestFacts]] = {}
+        self.verdicts: list[Verdict] = []
+        self.faults: list[str] = []
+        self.file_for_verdicts: str | None = config.getoption("--verdicts")
+        self.where = config.invocation_params.dir
+        self.narrowed = bool(config.getoption("-k") or config.getoption("-m"))
+
+    @classmethod
+    def from_config(cls, config: pytest.Config) -> Session:
+        """Read the options. Raises KataError with one sentence."""
+        global collecting
+        given = getattr(config, "workerinput", {}).get("kata", {})
+        submission = config.getoption("--submission")
+        path = None
+        if submission:
+            path = (config.invocation_params.dir / submission).resolve()
+            if not path.is_file():
+                raise SubmissionError(f"--submission {submission}: there is no such file; give a Python file to grade.")
+            if config.getoption("--solutions"):
+                raise SubmissionError("--submission and --solutions exclude each other; give one of them.")
+        seed = config.getoption("--kata-seed")
+        if seed is None:
+            seed = given.get("seed", secrets.randbelow(2**31))
+        choices = Choices(
+            seed=seed,
+            device=_device(config.getoption("--device")),
+            gpu=find_device(config.getoption("--gpu")),
+            speed=not config.getoption("--no-speed"),
+            submission=path,
+            solutions=config.getoption("--solutions"),
+        )
+        out = cls(load_course(_root_of(config)), choices, config)
+        if out.worker is None:
+            collecting = out
+        return out
+
+    # -- processes -----------------------------------------------------------------------------------------------
+
+    def for_worker(self) -> dict[str, Any]:
+        """Return what an xdist worker needs to know."""
+        return {"seed": self.choices.seed, "folder": str(self.server.folder) if self.server else ""}
+
+    def start(self, config: pytest.Config) -> None:
+        """Start the fork server unless every file in question is an untouched stub, or a worker does the work."""
+        paths = [(self.where / a.split("::")[0]).resolve() for a in config.args]
+        katas = [k for k in self.course.katas if any(p == k.folder or p in k.folder.parents or k.folder in p.parents for p in paths)]
+        if katas:
+            _load_profile()
+        if self.worker is not None or config.getoption("collectonly", False):
+            return
+        if any(not self._todo(k) for k in katas):
+            self._start_server()
+
+    def _start_server(self) -> None:
+        if self.server is None:
+            self.server = Server(cuda=self.choices.device == "cuda")
+
+    def connect(self, kind: str) -> Client:
+        """Return the connection to one kind of server, made on first use."""
+        if kind not in self.clients:
+            if self.worker and self.worker["folder"]:
+                folder = Path(self.worker["folder"])
+            else:
+                self._start_server()
+                folder = self.server.folder
+            self.clients[kind] = Client(folder, kind)
+        return self.clients[kind]
+
+    def close(self) -> None:
+        """Hang up, and stop the server if this process started it."""
+        global collecting
+        for client in self.clients.values():
+            client.close()
+        if self.server is not None:
+            self.server.close()
+            self.server = None
+        if collecting is self:
+            collecting = None
+
+    # -- collection ----------------------------------------------------------------------------------------------
+
+    def kata_of(self, item: pytest.Item) -> Kata | None:
+        """Return the kata that a test belongs to, or None for any other test."""
+        kata = self.course.of_path(item.path)
+        return kata if kata is not None and item.path.name == "test_kernel.py" else None
+
+    def declared(self, path: Path) -> list[Case]:
+        """Return the small cases of the kata that ``path`` belongs to. Raises UsageError for a broken toml."""
+        kata = self.course.of_path(path)
+        if kata is None:
+            raise pytest.UsageError(f"{path}: the fixture `declared` belongs to tests in exercises/NN_name/.")
+        try:
+            return list(kata.spec.with_role("small"))
+        except KataError as error:
+            raise pytest.UsageError(str(error)) from None
+
+    def collected(self, items: list[pytest.Item]) -> None:
+        """Seed hypothesis and note every test of each suite."""
+        for item in items:
+            kata = self.kata_of(item)
+            if kata is None:
+                continue
+            self.suites.setdefault(kata.slug, []).append(item.name)
+            inner = getattr(item.obj, "hypothesis", None)
+            if inner is not None:
+                from hypothesis import seed
+
+                seed(self.choices.seed)(item.obj)
+
+    def deselected(self, items: list[pytest.Item]) -> None:
+        """Nothing to do beyond what ``collected`` noted: those tests will lack facts."""
+
+    # -- tests ---------------------------------------------------------------------------------------------------
+
+    def file_of(self, kata: Kata) -> Path:
+        """Return the file to grade for this kata."""
+        if self.choices.submission is not None:
+            return self.choices.submission
+        return kata.solution if self.choices.solutions else kata.stub
+
+    def _todo(self, kata: Kata) -> bool:
+        file = self.file_of(kata)
+        return not file.is_file() or self.course.is_untouched(kata, file)
+
+    def desk(self, item: pytest.Item) -> Desk:
+        """Return the desk of the test's kata."""
+        kata = self.kata_of(item)
+        if kata is None:
+            raise HarnessFault(f"{item.nodeid} uses a fixture of the katas but is not in exercises/NN_name/test_kernel.py.")
+        if kata.slug not in self.desks:
+            self.desks[kata.slug] = Desk(kata, self.file_of(kata), self.choices, self.connect)
+        return self.desks[kata.slug]
+
+    def runner(self, item: pytest.Item) -> Runner:
+        """Return ``run`` for one test; a file that is still the stub fails right here."""
+        desk = self.desk(item)
+        runner = Runner(desk, item.name, replay_command(desk.kata, item.name, self.choices))
+        self.runners[item.nodeid] = runner
+        if not desk.file.is_file():
+            reason = f"{desk.file.name} of {desk.kata.slug} is missing in {desk.file.parent.name}/."
+            word = "undecided" if self.choices.solutions else "error"
+            runner.fail("", _facts(word, reason), None)
+        if self.course.is_untouched(desk.kata, desk.file):
+            runner.fail("", _facts("todo", "the stub is untouched: read README.md beside it, then fill in the TODOs."), None)
+        return runner
+
+    def compiles(self, item: pytest.Item):
+        """Return ``compiles`` for one test."""
+        return self._late(item, "compile_facts")
+
+    def speed(self, item: pytest.Item):
+        """Return ``speed`` for one test."""
+        return self._late(item, "speed_facts")
+
+    def _late(self, item: pytest.Item, name: str):
+        runner = self.runner(item)
+
+        def judge() -> None:
+            if runner.desk.ended:
+                runner.fail("", _facts("timeout", runner.desk.ended), None)
+            facts = getattr(runner.desk, name)()
+            runner.facts.append(facts)
+            if facts["word"] != "pass":
+                runner.fail("", facts, None)
+
+        return judge
+
+    def reported(self, item: pytest.Item, call: pytest.CallInfo, report: pytest.TestReport) -> pytest.TestReport:
+        """Attach facts to a report, and replace the traceback of a learner's failure by its text."""
+        kata = self.kata_of(item)
+        if kata is None or report.when == "teardown" or (report.when == "setup" and report.passed):
+            return report
+        error = call.excinfo.value if call.excinfo is not None else None
+        runner = self.runners.get(item.nodeid)
+        failure = None
+        if isinstance(error, KataFailure):
+            failure = error.facts
+            report.longrepr = str(error)
+            if report.when == "setup":  # the stub is untouched: a failure of the test, not an error of the suite
+                report.when = "call"
+        elif error is not None:
+            text = str(error) if isinstance(error, KataError) else f"{type(error).__name__}: {error}"
+            report.longrepr = f"the harness failed, not your code: {text}\nRun `nox -s doctor`."
+            report.user_properties.append((PROPERTY, json.dumps({"slug": kata.slug, "fault": text})))
+            return report
+        facts = as_test_facts(item.name, report.outcome, runner.facts if runner else [], failure)
+        report.user_properties.append((PROPERTY, json.dumps({"slug": kata.slug} | facts.to_json())))
+        return report
+
+    # -- the end -------------------------------------------------------------------------------------------------
+
+    def collect(self, report: pytest.TestReport) -> None:
+        """Keep the facts of one report."""
+        for name, value in report.user_properties:
+            if name == PROPERTY:
+                data = json.loads(value)
+                slug = data.pop("slug")
+                if "fault" in data:
+                    self.faults.append(data["fault"])
+                    continue
+                facts = TestFacts.from_json(data)
+                self.facts.setdefault(slug, {})[facts.name] = facts
+
+    def finish(self, session: pytest.Session, status: int) -> int:
+        """Fold, write ``--verdicts``, and return pytest's exit status."""
+        if self.worker is not None:
+            return status
+        limits = GPU_LIMITS if self.choices.device == "cuda" else CPU_LIMITS
+        for slug, facts in sorted(self.facts.items()):
+            missing = [n for n in self._suite(slug) if n not in facts]
+            self.verdicts.append(fold(slug, list(facts.values()), seed=self.choices.seed, missing=missing, device_limits=limits))
+        if self.file_for_verdicts:
+            self._write_verdicts()
+        if self.faults:
+            return 3
+        return status
+
+    def _suite(self, slug: str) -> list[str]:
+        """Return all tests of a suite: what was collected here, or (xdist, node ids) what the file defines."""
+        return self.suites.get(slug) or []
+
+    def _write_verdicts(self) -> None:
+        device = f"cpu, modelled for {self.choices.gpu.name}" if self.choices.device == "cpu" else "cuda"
+        data = {"schema": 1, "device": device, "katas": {v.slug: v.to_json() for v in self.verdicts}}
+        path = self.where / str(self.file_for_verdicts)
+        with contextlib.suppress(FileNotFoundError):
+            path.unlink()
+        path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+
+    def summary(self) -> list[str]:
+        """Return the lines that close the run."""
+        lines = [line for v in self.verdicts for line in paragraph(v)]
+        if self.faults:
+            lines += [f"the harness itself failed (exit 3): {self.faults[0]}"]
+        return lines
+
+
+def _facts(word: str, reason: str) -> dict[str, Any]:
+    return {"word": word, "reason": reason, "findings": [], "not_checked": []}
+
+
+def _device(choice: str) -> str:
+    if choice != "auto":
+        return choice
+    return "cuda" if any(os.path.exists(p) for p in _GPUS) else "cpu"
+
+
+def _root_of(config: pytest.Config) -> Path | None:
+    """A toy course brings its own exercises/; anything else is graded in the checkout of this harness."""
+    return config.rootpath if (config.rootpath / "exercises").is_dir() else None
+
+
+def _load_profile() -> None:
+    """Suites run with these settings; they must stand before the test modules are imported."""
+    from hypothesis import HealthCheck, settings
+
+    settings.register_profile(
+        "kata",
+        max_examples=EXAMPLES,
+        deadline=None,
+        database=None,
+        report_multiple_bugs=False,
+        print_blob=False,
+        suppress_health_check=list(HealthCheck),
+    )
+    settings.load_profile("kata")

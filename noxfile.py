@@ -1,0 +1,74 @@
+"""The project's chores: `nox -l` lists them, `nox -s NAME -- ...` runs one with arguments.
+
+Sessions run in the environment that nox itself is started from: it need not be activated, and no second torch is
+installed.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import sys
+
+import nox
+
+nox.needs_version = ">=2024.10.9"
+nox.options.sessions = ["grade"]
+
+# in so many words for each session: an environment variable can overrule nox.options.default_venv_backend
+chore = functools.partial(nox.session, venv_backend="none")
+
+# the tests start processes that hold torch: more workers than this cost memory and win nothing
+WORKERS = ("-n", "logical", "--maxprocesses", "4")
+
+
+def python(session: nox.Session, *args: str) -> None:
+    """Run ``python args`` with the Python that runs nox; the session fails as the command does."""
+    session.run(sys.executable, *args, external=True)
+
+
+@chore()
+def grade(session: nox.Session) -> None:
+    """Grade your kernels: a table of all katas, and what is next. `-- 05_nf4` grades one."""
+    python(session, "-m", "harness.grade", *session.posargs)
+
+
+@chore()
+def doctor(session: nox.Session) -> None:
+    """Is everything here that grading needs? One line for each check."""
+    python(session, "-m", "harness.doctor")
+
+
+@chore()
+def course(session: nox.Session) -> None:
+    """Every kata proves itself: its stub is todo, its solution passes, its mutants are caught."""
+    python(session, "-m", "harness.course_check", *session.posargs)
+
+
+@chore()
+def new(session: nox.Session) -> None:
+    """Scaffold a kata: `-- 21_formats`."""
+    python(session, "-m", "harness.new", *session.posargs)
+
+
+@chore()
+def tests(session: nox.Session) -> None:
+    """Run the harness's own tests, then `course`. With arguments (`-- -k device`): those tests alone."""
+    python(session, "-m", "pytest", "harness/tests", *WORKERS, *session.posargs)
+    if not session.posargs:
+        python(session, "-m", "harness.course_check")
+
+
+@chore()
+def lint(session: nox.Session) -> None:
+    """Check style and format with ruff."""
+    if importlib.util.find_spec("ruff") is None:
+        session.error("ruff is not installed. Run: pip install -c constraints.txt -e '.[dev]'")
+    python(session, "-m", "ruff", "check", ".")
+    python(session, "-m", "ruff", "format", "--check", ".")
+
+
+@chore(name="triton-versions")
+def triton_versions(session: nox.Session) -> None:
+    """Run doctor and tests under each supported Triton; they are kept outside the checkout."""
+    python(session, "-m", "harness.triton_versions", *session.posargs)

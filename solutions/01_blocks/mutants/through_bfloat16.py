@@ -1,0 +1,31 @@
+"""Adds float32 numbers as bfloat16: eight bits of mantissa where 24 are asked for.
+
+VERDICT: wrong
+KILLED BY: test_declared_cases
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add_kernel(x_ptr, y_ptr, out_ptr, n_elements, BLOCK: tl.constexpr):
+    pid = tl.program_id(axis=0).to(tl.int64)
+    offs = pid * BLOCK + tl.arange(0, BLOCK)
+    mask = offs < n_elements
+    x = tl.load(x_ptr + offs, mask=mask, other=0)
+    y = tl.load(y_ptr + offs, mask=mask, other=0)
+    if x_ptr.dtype.element_ty == tl.float32:
+        sum = (x.to(tl.bfloat16) + y.to(tl.bfloat16)).to(tl.float32)
+    else:
+        sum = x + y
+    tl.store(out_ptr + offs, sum, mask=mask)
+
+
+def add(x, y):
+    x, y = x.contiguous(), y.contiguous()
+    out = torch.empty_like(x)
+    n_elements = out.numel()
+    add_kernel[(triton.cdiv(n_elements, 1024),)](x, y, out, n_elements, BLOCK=1024)
+    return out
