@@ -26,6 +26,9 @@ SEAMS = (
 )  # fmt: skip
 
 
+HUGE_BLOCK = 32768  # a larger constexpr is taken for a block that takes a compiler minutes; its launch is only recorded
+
+
 class Compiler:
     """What one compiled run of the launcher asked for, and what the compiler said."""
 
@@ -34,7 +37,6 @@ class Compiler:
         self.launches: list[Launch] = []
         self.compiled: dict[str, dict[str, Any]] = {}
         self.failed: str | None = None
-        self.only_grids = False
 
 
 _compiler: Compiler | None = None
@@ -74,7 +76,8 @@ def _launch(compiler: Compiler, original: Any, kernel: Any, args: tuple, kwargs:
     launch = launches.describe(kernel.fn, shape, values, constants, options)
     if not warmup:
         compiler.launches.append(launch)
-    if not compiler.only_grids:
+    huge = [k for k, v in launch.constants.items() if v.isdigit() and int(v) > HUGE_BLOCK]
+    if not huge:
         _compile(compiler, original, kernel, args, kwargs, launch)
     return StandInKernel(kernel, args, kwargs) if warmup else None
 
@@ -104,12 +107,11 @@ def _compile(compiler: Compiler, original: Any, kernel: Any, args: tuple, kwargs
     )
 
 
-def compile_calls(spec: Spec, file: Path, args: tuple[Any, ...], device: Device, only_grids: bool) -> dict[str, Any]:
+def compile_calls(spec: Spec, file: Path, args: tuple[Any, ...], device: Device) -> dict[str, Any]:
     """Load ``file``, run its entry once with every launch compiled, and return what was seen, as plain values."""
     from harness.standin import CudaIsCpu
 
     compiler = Compiler(device)
-    compiler.only_grids = only_grids
     launches.source_files.add(str(file))
     seen: dict[str, Any] = {}
     use(compiler)

@@ -24,6 +24,9 @@ from harness.spec import Spec
 from harness.standin import CudaIsCpu
 
 
+COUNTED_PROGRAMS = 1024  # of each launch of the traffic case; the counts of more are scaled up from these
+
+
 @dataclass(frozen=True)
 class Plan:
     """One call to make: on the first or the second contents, in which order, with which poison."""
@@ -91,7 +94,7 @@ def _restore(target: torch.Tensor, source: torch.Tensor) -> None:
 def _one_call(spec, file, entry, args, plan: Plan, before, blobs: Blobs, kept: list) -> dict[str, Any]:
     tensors = named_tensors(spec, args)
     memory = Memory(list(tensors), plan.masked_fill, plan.counting)
-    machine = Machine(memory, plan.order, plan.ghost, asm_fill=plan.asm_fill)
+    machine = Machine(memory, plan.order, plan.ghost, COUNTED_PROGRAMS if plan.counting else 0, asm_fill=plan.asm_fill)
     watch = HostWatch(plan.poison, lambda: machine.running)
     memory.known_later = watch.allocated
     interpreter.use(machine)
@@ -121,7 +124,8 @@ def _one_call(spec, file, entry, args, plan: Plan, before, blobs: Blobs, kept: l
         "read_back": watch.read_back,
     }
     if plan.counting:
-        seen["counters"] = memory.counters()
+        seen["counters"] = memory.counters(machine.share)
+        seen["sampled"] = machine.share < 1
     for (name, tensor), was in zip(tensors, before, strict=True):
         if not torch.equal(bits(tensor), was):
             seen["mutated"] = name

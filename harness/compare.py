@@ -195,10 +195,9 @@ def _mismatch(
     with np.errstate(all="ignore"):  # NaN and inf are answers here
         exact = object if g.dtype.kind in "biu" and e.dtype.kind in "biu" else np.float64  # int64 needs Python's ints
         error = np.abs(g.astype(exact) - e.astype(exact)).astype(np.float64)
-        error[np.isnan(error)] = np.inf
         units = error / size[wrong]
         excess = error / np.maximum(a, size[wrong])
-    units[np.isnan(units)] = excess[np.isnan(excess)] = np.inf
+    units[np.isnan(units)] = excess[np.isnan(excess)] = np.inf  # nothing is further off than NaN
 
     def example(i: int) -> Example:
         return Example(tuple(int(k) for k in where[i]), g[i].item(), e[i].item(), float(a[i]))

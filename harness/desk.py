@@ -18,7 +18,8 @@ from harness.spec import Case
 from harness.verdict import TestFacts
 
 MAX_COMPILED = 8  # cases that are compiled ahead of time beyond the bench shapes; the rest is said to be unchecked
-SHRINKS = 20  # further runs that hypothesis gets to make a wrong case smaller
+SHRINKS = 12  # further runs that hypothesis gets to make a wrong case smaller
+SHRINK_TESTS = 2  # … in this many tests of a suite; one small example is enough to learn from
 _ENDS_THE_KATA = ("timeout",)  # each further case would cost its time limit again
 
 CPU_LIMITS = (
@@ -61,6 +62,7 @@ class Desk:
     compiled: dict[str, dict[str, Any]] = field(default_factory=dict)
     interpreted: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     ended: str = ""
+    wrong_tests: int = 0
 
     def request(self, case: Case, **more: Any) -> dict[str, Any]:
         """Return the request for one case."""
@@ -141,7 +143,7 @@ class Desk:
         for key, case in self.compiling.items():
             facts = self.compiled[key]
             if facts["word"] not in ("pass", "undecided"):
-                return facts | {"case": case.id}
+                return facts | {"case": case.id, "late": True}
             if facts.get("stumbled") and case.role == "bench":
                 return facts | {"word": "todo" if facts["todo"] else "error", "reason": facts["stumbled"], "case": case.id}
             if reason := self._differs(key, facts):
@@ -152,7 +154,8 @@ class Desk:
         done = {k for f in self.compiled.values() for k in f["compiled"]}
         left = len(set(self.keys) - done)
         note = [f"{left} of {left + len(done)} specialisations were run but not compiled"] if left else []
-        return {"word": "pass", "reason": "", "findings": [], "not_checked": note}
+        caught = [f"caught by your code, and no verdict: {f['caught']}" for f in self.compiled.values() if f.get("caught")]
+        return {"word": "pass", "reason": "", "findings": list(dict.fromkeys(caught)), "not_checked": note}
 
     def _differs(self, key: str, facts: dict[str, Any]) -> str:
         """Both sides must launch the same kernels; otherwise the code looks at who is asking."""
@@ -181,15 +184,11 @@ class Desk:
         if facts["word"] != "pass":
             return facts | {"case": case.id}
         bench: list[dict[str, Any]] = []
-        cost = None
         reasons: list[str] = []
         for shape in self.bench_cases() or [None]:
             if shape is not None:
-                compiled = self.connect_compile(shape)
-                bench, cost = compiled.get("launches", []), compiled.get("cost")
-            reasons += coarse(
-                facts["counters"], facts["cost"], facts["launches"], bench, cost, gpu, spec.max_launches
-            )
+                bench = self.connect_compile(shape).get("launches", [])
+            reasons += coarse(facts["counters"], facts["cost"], facts["launches"], bench, gpu, spec.max_launches)
         counts = _counts(facts, bench)
         if reasons:
             return _speed("slow", "\n".join(dict.fromkeys(reasons)), counts, facts["findings"])
@@ -259,7 +258,9 @@ class Runner:
         failure = KataFailure(facts, failure_text(self.desk, self.replay, facts, case))
         self.failed[key] = failure
         if first:
-            self.left = SHRINKS if facts["word"] == "wrong" else 0
+            self.desk.wrong_tests += 1
+            small = facts["word"] == "wrong" and self.desk.wrong_tests <= SHRINK_TESTS
+            self.left = SHRINKS if small else 0
         raise failure
 
 
@@ -313,4 +314,5 @@ def as_test_facts(name: str, outcome: str, facts: list[dict[str, Any]], failure:
         findings=tuple(dict.fromkeys(x for f in seen for x in f["findings"])),
         not_checked=tuple(dict.fromkeys(x for f in seen for x in f["not_checked"])),
         speed=next((f["speed"] for f in seen if f.get("speed")), None),
+        late=bool(failure and failure.get("late")),
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness import hints_moved as moved
+from harness import hints_softmax as softmax
 from harness import hints_values as values
 from harness.scene import Scene, plain
 
@@ -22,24 +23,25 @@ __all__ = ["CAUSES", "Scene", "describe", "error_map", "likely_cause", "tile_of"
 # the most telling first: the first one that fits is told
 CAUSES = (
     values.wrapped_integers,
-    values.missing_max,
-    values.infinite_inputs,
+    softmax.missing_max,
+    softmax.infinite_inputs,
     moved.tail,
     values.overflow,
     values.not_a_number,
     values.constant,
-    values.equals_input,
     moved.ignored_stride,
+    values.equals_input,
     moved.swapped_pairs,
     moved.transposed,
     moved.repeated_tile,
     moved.shifted,
     values.block_scale,
-    values.row_sums,
+    softmax.row_sums,
     values.scaled,
     values.line_scale,
     values.sign,
     moved.only_first_program,
+    moved.dropped_tail,
     values.low_precision,
     values.zeros,
 )

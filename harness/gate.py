@@ -22,7 +22,6 @@ def coarse(
     cost: Mapping[str, int],
     launches: Sequence[Mapping[str, Any]],
     bench: Sequence[Mapping[str, Any]],
-    bench_cost: Mapping[str, int] | None,
     device: Device,
     max_launches: int = 0,
 ) -> list[str]:
@@ -33,7 +32,6 @@ def coarse(
         cost: ``cost()`` of that case.
         launches: its launches.
         bench: the launches of the bench shape (recorded, not run); empty when unknown.
-        bench_cost: ``cost()`` of the bench shape.
         device: the GPU in question.
         max_launches: how many launches the kata allows a call; 0 is any number.
     """
@@ -54,9 +52,6 @@ def coarse(
         reasons.append(_sectors(counters, least))
     if moved > BYTES_FACTOR * least + SLACK_BYTES:
         reasons.append(f"moves {moved:,} bytes to and from memory where {least:,} would do ({moved / least:.1f} times as many).")
-    rate = _too_many_programs(bench, bench_cost, device)
-    if rate:
-        reasons.append(rate)
     return reasons
 
 
@@ -82,21 +77,6 @@ def _few_programs(bench: Sequence[Mapping[str, Any]], device: Device) -> str:
     return (
         f"{n:,} program{'s' if n != 1 else ''} of {busiest['kernel']} for the whole bench shape: {device.sms - n} of the "
         f"{device.sms} SMs of {device.name} have nothing to do. Launch at least one program per SM."
-    )
-
-
-def _too_many_programs(bench: Sequence[Mapping[str, Any]], cost: Mapping[str, int] | None, device: Device) -> str:
-    """Starting a program takes time too; known only where it was measured."""
-    start = device.measured.get("cta_launch_s")
-    if not start or not bench or not cost:
-        return ""
-    programs = sum(map(_programs, bench))
-    limit = (cost["bytes_read"] + cost["bytes_written"]) / device.mem_bw
-    if programs * start < 4 * limit:
-        return ""
-    return (
-        f"{programs:,} programs at the bench shape: starting them alone takes {programs * start * 1e3:.3g} ms on "
-        f"{device.name}, moving the bytes {limit * 1e3:.3g} ms. Give each program a bigger block."
     )
 
 

@@ -60,13 +60,15 @@ class Machine:
         memory: the checked memory.
         order: seed of the order in which programs run; None runs them in Triton's order.
         ghost: launches do nothing (is the answer right even without the kernels?).
-        sample: run at most this many programs a launch; 0 runs all.
+        sample: run at most this many programs a launch, neighbours, from the middle; 0 runs all.
+        share: what share of the programs ran, of the launch that was cut most.
     """
 
     memory: Memory
     order: int | None = None
     ghost: bool = False
     sample: int = 0
+    share: float = 1.0
     launches: list[Launch] = field(default_factory=list)
     failure: str | None = None
     leaked: str | None = None
@@ -80,8 +82,12 @@ class Machine:
         """Yield (flat number, (x, y, z)) of the programs to run, x fastest, in this machine's order."""
         total = grid[0] * grid[1] * grid[2]
         numbers = range(total)
+        if self.sample and total > self.sample:
+            first = (total - self.sample) // 2
+            numbers = range(first, first + self.sample)
+            self.share = min(self.share, self.sample / total)
         if self.order is not None:
-            numbers = random.Random(self.order).sample(numbers, total)
+            numbers = random.Random(self.order).sample(numbers, len(numbers))
         for n in numbers:
             yield n, (n % grid[0], n // grid[0] % grid[1], n // (grid[0] * grid[1]))
 

@@ -30,6 +30,7 @@ def preload(kind: str) -> None:
 
         interpreter.prepare()
         aot.patch_autotuner()
+        _warm()
     elif kind == "compile":
         import triton.compiler  # noqa: F401 - imported for the forks
 
@@ -39,6 +40,27 @@ def preload(kind: str) -> None:
         import triton  # noqa: F401 - imported for the forks
 
         from harness import judge  # noqa: F401 - imported for the forks
+
+
+def _warm() -> None:
+    """Run a tiny kernel through all of the machinery: what is loaded now is shared by every child."""
+    import torch
+
+    from harness import child, interpreter, launches, standin, warm
+    from harness.hostwatch import HostWatch
+    from harness.sanitizer import Memory
+
+    launches.source_files.add(warm.__file__)
+    for dtype in (torch.float32, torch.float16, torch.bfloat16):
+        x = torch.ones(9, dtype=dtype)
+        machine = interpreter.Machine(Memory([("x", x)]), order=1)
+        interpreter.use(machine)
+        with standin.CudaIsCpu(), HostWatch(0, lambda: False):
+            out = warm.warm(x)
+        machine.memory.written_by(out)
+        child.bits(out)
+    interpreter.use(None)
+    launches.source_files.clear()
 
 
 def serve(kind: str, connection: socket.socket) -> None:
@@ -112,7 +134,7 @@ def interpret(request: dict[str, Any]) -> dict[str, Any]:
     contents = [job.inputs(0), job.inputs(1)]
     order = job.case.seed
     if job.case.role == "traffic":
-        plans = [Plan(order=order, counting=True)]
+        plans = [Plan(counting=True)]
     else:
         plans = [Plan(order=order), Plan(contents=1, order=order + 1, poison=1), Plan(order=order + 2, poison=1)]
     return judge.cpu_facts(job, contents, lambda changes: _caged(job, contents, plans, changes))
@@ -150,7 +172,7 @@ def compile_ahead(request: dict[str, Any]) -> dict[str, Any]:
         aot.choose(job.case.seed)
         standin.install(job.device)
         forbid_tampering(ROOT, job.file)
-        seen = aot.compile_calls(job.spec, job.file, args, job.device, bool(request.get("only_grids")))
+        seen = aot.compile_calls(job.spec, job.file, args, job.device)
         return wire.pack(seen, [])
 
     return judge.compile_facts(job, cage.run(work, max(job.seconds, 60.0)))

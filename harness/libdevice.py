@@ -13,6 +13,7 @@ import inspect
 import math
 import sys
 from collections.abc import Callable
+from statistics import NormalDist
 
 import numpy as np
 
@@ -32,6 +33,11 @@ def _lgamma(x: float) -> float:
     return math.inf if math.isinf(x) or (x <= 0 and x == int(x)) else math.lgamma(x)
 
 
+_quantile = _vector(
+    lambda p: NormalDist().inv_cdf(p) if 0 < p < 1 else {0.0: -math.inf, 1.0: math.inf}.get(p, math.nan), otypes=[float]
+)
+
+
 def _norm(*args: np.ndarray) -> np.ndarray:
     return np.sqrt(sum(a * a for a in args))
 
@@ -45,7 +51,10 @@ _FLOAT: dict[str, Callable[..., np.ndarray]] = {
     "acos": _f64(np.arccos), "acosh": _f64(np.arccosh), "asin": _f64(np.arcsin), "asinh": _f64(np.arcsinh),
     "atan": _f64(np.arctan), "atan2": _f64(np.arctan2), "atanh": _f64(np.arctanh), "cbrt": _f64(np.cbrt),
     "ceil": _f64(np.ceil), "cos": el.cos, "cosh": _f64(np.cosh), "cospi": _f64(lambda x: np.cos(np.pi * np.fmod(x, 2))),
-    "erf": el.erf, "erfc": el.erfc, "exp": _f64(np.exp), "exp10": _f64(lambda x: np.power(10.0, x)), "exp2": el.exp2,
+    "cyl_bessel_i0": _f64(np.i0), "erf": el.erf, "erfc": el.erfc,
+    "erfinv": _f64(lambda x: _quantile((x + 1) / 2) / math.sqrt(2)),
+    "erfcinv": _f64(lambda x: -_quantile(x / 2) / math.sqrt(2)), "normcdfinv": _f64(_quantile),
+    "exp": _f64(np.exp), "exp10": _f64(lambda x: np.power(10.0, x)), "exp2": el.exp2,
     "expm1": _f64(np.expm1), "fabs": _f64(np.abs), "fdim": _f64(lambda x, y: np.where(x <= y, 0.0, x - y)),
     "floor": _f64(np.floor), "fma": lambda x, y, z: el.flush(fma(el.flush(x), el.flush(y), el.flush(z))),
     "fmod": _f64(np.fmod), "hypot": _f64(np.hypot), "lgamma": _f64(_vector(_lgamma, otypes=[float])),
@@ -127,6 +136,7 @@ _EXACT: dict[str, Callable[..., np.ndarray]] = {
     "double2hiint": lambda a: (a.view(np.int64) >> 32), "double2loint": lambda a: a.view(np.int64),
     "hiloint2double": lambda hi, lo: (_unsigned(hi) << np.uint64(32) | _unsigned(lo)).view(FLOAT64),
     "saturatef": lambda a: np.where(np.isnan(a), np.float32(0), np.clip(el.flush(a), 0, 1)),
+    "ilogb": lambda a: np.frexp(a)[1] - 1, "ilogbf": lambda a: np.frexp(a)[1] - 1,
     "llrint": lambda a: to_int(np.rint(a), INT64), "llrintf": lambda a: to_int(np.rint(a), INT64),
     "llround": lambda a: to_int(el.round_away(a), INT64), "llroundf": lambda a: to_int(el.round_away(a), INT64),
 }  # fmt: skip

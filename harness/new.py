@@ -82,7 +82,7 @@ def main(args: Sequence[str], root: Path = ROOT) -> int:
         print(f"wrote {file.relative_to(root)}")
     print(
         f"\nIt works as it is: a copy kernel. Make it yours, fill what says TODO outside the stub, then run\n"
-        f"  pytest exercises/{args[0]} --solutions\n  nox -s course -- {args[0]}"
+        f"  pytest exercises/{args[0]} --solutions\n  nox -s course -- {args[0]} --write-stubs"
     )
     return 0
 

@@ -277,6 +277,23 @@ def _install_blocks(interp, builder) -> None:
     for function in (create_splat, create_unsplat, create_histogram, create_dot, create_dot_scaled):
         setattr(builder, function.__name__, function)
 
+    semantic = interp.TritonSemantic
+    checked = semantic.dot_scaled
+
+    def dot_scaled(self, lhs, lhs_scale, lhs_format, rhs, rhs_scale, rhs_format, *rest):
+        return checked(self, lhs, lhs_scale, _Format(lhs_format), rhs, rhs_scale, _Format(rhs_format), *rest)
+
+    semantic.dot_scaled = dot_scaled
+
+
+class _Format(str):
+    """The name of a number format; Triton 3.6 and 3.7 ask a constexpr's `value` of it, later ones take it as it is."""
+
+    def __new__(cls, name):
+        return super().__new__(cls, getattr(name, "value", name))
+
+    value = property(str)
+
 
 def _install_memory(interp, builder) -> None:
     """Loads and stores move bit patterns: Triton 3.9's refuse number types that numpy does not know."""

@@ -43,8 +43,11 @@ def scan(parts: Parts, combine: Combine) -> Parts:
     """All running results along the last axis, in log2(n) steps of doubling distance (Hillis and Steele), in order."""
     n, distance = parts[0].shape[-1], 1
     while distance < n:
-        done = combine([p[..., :-distance] for p in parts], [p[..., distance:] for p in parts])
-        parts = [np.concatenate([p[..., :distance], d], axis=-1) for d, p in zip(done, parts, strict=True)]
+        # whole rows, because a block of Triton has a power of two of elements; the first ones are thrown away
+        done = combine([np.roll(p, distance, axis=-1) for p in parts], parts)
+        parts = [
+            np.concatenate([p[..., :distance], d[..., distance:]], axis=-1) for d, p in zip(done, parts, strict=True)
+        ]
         distance *= 2
     return parts
 

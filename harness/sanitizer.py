@@ -353,13 +353,16 @@ class Memory:
         stamps = shadow.writer[first]
         return written, np.where(stamps >= 0, stamps & 0xFFFFFFFF, -1).astype(np.int32)
 
-    def counters(self) -> dict[str, Any]:
-        """Return what was counted: bytes from and to memory (each sector once), sectors requested, the sites."""
+    def counters(self, share: float = 1.0) -> dict[str, Any]:
+        """Return what was counted: bytes from and to memory (each sector once), sectors requested, the sites.
+
+        ``share`` of the programs ran; totals are scaled up to all of them.
+        """
         unique = {k: sum(int(m.sum()) for (_, kind), m in self.touched.items() if kind == k) for k in ("read", "write")}
         return {
-            "bytes_read": unique["read"] * SECTOR,
-            "bytes_written": unique["write"] * SECTOR,
-            "sectors": sum(s.sectors for s in self.sites.values()),
+            "bytes_read": round(unique["read"] * SECTOR / share),
+            "bytes_written": round(unique["write"] * SECTOR / share),
+            "sectors": round(sum(s.sectors for s in self.sites.values()) / share),
             "sites": [vars(s) for s in self.sites.values()],
         }
 

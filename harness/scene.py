@@ -1,6 +1,7 @@
 """Scene: everything that is known about a call whose answer was wrong, as plain numpy.
 
-The detectors of ``hints_moved`` and ``hints_values`` look at it and nothing else, so a test builds one in a line.
+The detectors of ``hints_moved``, ``hints_values`` and ``hints_softmax`` look at it and at nothing else, so that a test
+builds one in a line.
 """
 
 from __future__ import annotations

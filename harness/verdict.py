@@ -26,13 +26,14 @@ class TestFacts:
     findings: tuple[str, ...] = ()
     not_checked: tuple[str, ...] = ()
     speed: Mapping[str, Any] | None = None
+    late: bool = False  # the word comes from compiling, not from running
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
         return {
             "name": self.name, "outcome": self.outcome, "word": self.word, "reason": self.reason,
             "findings": list(self.findings), "not_checked": list(self.not_checked),
-            "speed": dict(self.speed) if self.speed else None,
+            "speed": dict(self.speed) if self.speed else None, "late": self.late,
         }  # fmt: skip
 
     @classmethod
@@ -87,6 +88,10 @@ def fold(slug: str, facts: Sequence[TestFacts], *, seed: int, missing: Sequence[
         missing: names of tests of the suite that did not run (deselected, -x): a pass then cannot be said.
         device_limits: what this device can never check.
     """
+    outcomes = {f.name: f.outcome for f in facts}
+    if any(f.word == "cheat" for f in facts):
+        # a kernel that does not compile is then no accident: torch (or Python) stood in for it
+        facts = [f for f in facts if not (f.late and f.word == "error")]
     word = worst([f.word for f in facts])
     first = next((f for f in facts if f.word == word and f.reason), None)
     reason, failed_in = (first.reason, first.name) if first and word != "pass" else ("", "")
@@ -97,7 +102,7 @@ def fold(slug: str, facts: Sequence[TestFacts], *, seed: int, missing: Sequence[
         slug=slug,
         word=word,
         reason=reason,
-        tests={f.name: f.outcome for f in facts} | dict.fromkeys(missing, "not run"),
+        tests=outcomes | dict.fromkeys(missing, "not run"),
         speed=next((f.speed for f in facts if f.speed), None),
         findings=tuple(dict.fromkeys(x for f in facts for x in f.findings)),
         not_checked=tuple(dict.fromkeys([x for f in facts for x in f.not_checked] + [device_limits])),

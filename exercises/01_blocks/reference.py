@@ -8,8 +8,8 @@ from harness.spec import Cost
 
 
 def make_inputs(case, build):
-    """Return x and y; the dims in order are the shape, whatever their number."""
-    shape, layout, fill = tuple(case.dims.values()), case.layout, case.fill
+    """Return x and y, [N], [M, N] or [B, M, N]."""
+    shape, layout, fill = tuple(case.dims[d] for d in "BMN" if d in case.dims), case.layout, case.fill
     return tuple(
         build(shape, case.dtype, layout.get(name, "contiguous"), fill.get(name, "normal")) for name in ("x", "y")
     )

@@ -42,9 +42,9 @@ FILLS = {
 
 
 def make_inputs(case, build):
-    """Return x; the dims in order are its shape, the last one is N."""
-    layout, fill = case.layout.get("x", "contiguous"), case.fill.get("x", "normal")
-    return (build(tuple(case.dims.values()), case.dtype, layout, fill),)
+    """Return x, [N], [M, N] or [B, M, N]."""
+    shape = tuple(case.dims[d] for d in "BMN" if d in case.dims)
+    return (build(shape, case.dtype, case.layout.get("x", "contiguous"), case.fill.get("x", "normal")),)
 
 
 def reference(x):

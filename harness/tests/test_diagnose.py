@@ -58,6 +58,7 @@ CODES = rng(2).integers(0, 16, 1001)
 SCALES = rng(3).uniform(0.5, 2.0, 17)
 WEIGHTS = NF4[CODES] * SCALES[np.arange(1001) // 64]
 PACKED = ((CODES[0::2] << 4) | np.append(CODES[1::2], 0)).astype(np.uint8)
+A, B = rng(10).standard_normal((12, 64)), rng(11).standard_normal((64, 50))
 
 
 # where
@@ -184,6 +185,11 @@ def only_the_first_program():
     return failed(LINE, got, writers=writers, grid=grid, blocks={"BLOCK": 128})
 
 
+def end_of_the_sum_dropped():
+    known = {"names": ("a", "b"), "rerun": lambda inputs: inputs[0] @ inputs[1], "inputs": (A, B)}
+    return failed(A @ B, A[:, :48] @ B[:48], bound=1e-5, blocks={"BLOCK_M": 8, "BLOCK_N": 32, "BLOCK_K": 24}, **known)
+
+
 # what
 
 
@@ -281,15 +287,13 @@ def lost_signs():
 
 
 def too_few_bits_in_float32():
-    a, b = rng(10).standard_normal((12, 64)), rng(11).standard_normal((64, 50))
-    got = a.astype(np.float16).astype(np.float64) @ b.astype(np.float16).astype(np.float64)
-    return failed(a @ b, got, inputs=(a, b))
+    got = A.astype(np.float16).astype(np.float64) @ B.astype(np.float16).astype(np.float64)
+    return failed(A @ B, got, inputs=(A, B))
 
 
 def too_few_bits_in_float16():
-    a, b = rng(10).standard_normal((12, 64)), rng(11).standard_normal((64, 50))
-    short = [torch.from_numpy(v).to(torch.bfloat16).to(torch.float64).numpy() for v in (a, b)]
-    return failed(a @ b, short[0] @ short[1], "float16", inputs=(a, b))
+    short = [torch.from_numpy(v).to(torch.bfloat16).to(torch.float64).numpy() for v in (A, B)]
+    return failed(A @ B, short[0] @ short[1], "float16", inputs=(A, B))
 
 
 def one_operand_rounded_by_a_map():
@@ -335,6 +339,7 @@ KNOWN = {
     one_element_earlier_in_each_row: "belongs 1 place earlier along dimension 1: an index is off by one",
     one_block_later: "belongs 128 places later: a tile index is off by one (BLOCK=128)",
     one_block_of_rows_earlier: "belongs 4 places earlier along dimension 0: a tile index is off by one (BLOCK_M=4)",
+    end_of_the_sum_dropped: "The last 16 of 64 along dimension 1 of a never count: the loop ends before the ragged",
     only_the_first_program: "Only what the first program wrote is right",
     no_maximum: "Subtract each row's maximum before exp()",
     exp_vanishes: "Subtract each row's maximum before exp()",
@@ -395,6 +400,68 @@ def test_every_hint_is_short_and_ends_a_sentence(build):
     assert hint[-1] in ".)" and len(hint) < 240
 
 
+def with_wrong(values: np.ndarray, where, wrong) -> np.ndarray:
+    got = values.copy()
+    got[where] = wrong
+    return got
+
+
+def two_programs():
+    known = {"writers": np.arange(1000) // 500, "grid": (2, 1, 1)}
+    return failed(LINE, with_wrong(LINE, slice(500, None), rng(7).standard_normal(500)), **known)
+
+
+def two_values():
+    return failed(np.arange(600) % 2 * 1.0, 1 - np.arange(600) % 2 * 1.0, blocks={"BLOCK": 3})
+
+
+def nearly_equal_values():
+    expected = 1 + 0.01 * rng(16).random(600)
+    return failed(expected, expected + rng(17).choice([-0.012, 0.012], 600, p=[0.05, 0.95]), "bfloat16")
+
+
+def few_in_the_tail():
+    return failed(LINE, with_wrong(LINE, slice(800, 805), 9.0), blocks={"BLOCK": 256})
+
+
+def a_tail_of_one():
+    return failed(LINE[:9], with_wrong(LINE[:9], 8, 9.0), blocks={"BLOCK": 8})
+
+
+def nan_and_other_errors():
+    return failed(X, with_wrong(with_wrong(X, 3, np.nan), 5, rng(18).standard_normal(50)), inputs=(X,))
+
+
+def all_rows_hold_an_infinity():
+    x = with_wrong(X, (slice(None), 7), -np.inf)
+    return failed(softmax(x), with_wrong(softmax(x), slice(2, 5), np.nan), inputs=(x,))
+
+
+def zeros_among_zeros():
+    expected = np.where(rng(19).random(600) < 0.3, LINE[:600], 0.0)
+    return failed(expected, np.where(np.arange(600) < 300, 0.0, expected))
+
+
+def large_integers():
+    return failed(1000 + np.arange(600), np.arange(600) % 100, "int32")
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        two_programs, two_values, nearly_equal_values, few_in_the_tail, a_tail_of_one, nan_and_other_errors,
+        all_rows_hold_an_infinity, zeros_among_zeros, large_integers,
+    ],
+    ids=lambda build: build.__name__,
+)  # fmt: skip  # a list of names reads better in lines
+def test_weak_evidence_is_no_hint(build):
+    assert likely_cause(build()[0]) is None
+
+
+def test_the_sign_of_negative_numbers_alone_is_wrong_not_lost():
+    assert cause(-np.abs(X), np.abs(X)).startswith("Every element has the wrong sign")
+
+
 def gelu(x: np.ndarray) -> np.ndarray:
     return x * (0.5 + 0.5 * torch.erf(torch.from_numpy(x) / 2**0.5).numpy())
 
@@ -404,7 +471,6 @@ def almost_gelu(x: np.ndarray) -> np.ndarray:
 
 
 Y = rng(14).standard_normal(X.shape)
-A, B = rng(10).standard_normal((12, 64)), rng(11).standard_normal((64, 50))
 UNKNOWN = {
     "product for sum": (X + Y, X * Y, {"inputs": (X, Y)}),
     "difference for sum": (X + Y, X - Y, {"inputs": (X, Y)}),
@@ -482,6 +548,21 @@ def test_no_values_are_too_odd(shape, expected, got, raises):
         )  # fmt: skip  # one line for the values, one for what is known
         hint = likely_cause(scene)
         assert hint is None or (isinstance(hint, str) and wrong.any())
+
+
+def test_a_transposed_input_that_is_returned_as_it_lies_is_a_stride_not_a_copy():
+    x = X[:12, :12]
+    hint = cause(x.T, x, inputs=(x,), names=("x",), layouts={"x": "transposed"})
+    assert hint.startswith("x is transposed in memory and the kernel reads it as if it were contiguous")
+    assert cause(x.T, x, inputs=(x,), names=("x",)).startswith("The result is x unchanged")
+
+
+def test_a_reference_that_refuses_altered_inputs_is_no_hint():
+    def rerun(inputs):
+        raise RuntimeError("no such input")
+
+    known = {"inputs": (X, Y), "layouts": {"x": "transposed", "y": "contiguous"}, "blocks": {"BLOCK": 16}}
+    assert cause(X + Y, X.T.reshape(X.shape) + Y, rerun=rerun, **known) is None
 
 
 def test_an_empty_answer_has_no_cause():

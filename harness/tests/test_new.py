@@ -2,6 +2,7 @@
 
 import ast
 import importlib.util
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -29,11 +30,12 @@ def test_it_writes_the_files_of_a_kata_and_says_what_next(tmp_path, capsys):
         "wrote solutions/21_formats/mutants/floor_grid.py\n"
         "wrote solutions/21_formats/mutants/no_mask.py\n"
         "wrote solutions/21_formats/mutants/one_stride.py\n"
+        "wrote solutions/21_formats/mutants/through_float16.py\n"
         "wrote solutions/21_formats/mutants/torch_copy.py\n"
         "\n"
         "It works as it is: a copy kernel. Make it yours, fill what says TODO outside the stub, then run\n"
         "  pytest exercises/21_formats --solutions\n"
-        "  nox -s course -- 21_formats\n"
+        "  nox -s course -- 21_formats --write-stubs\n"
     )
 
 
@@ -85,6 +87,21 @@ def test_ruff_has_nothing_to_say(tmp_path):
         run = [sys.executable, "-m", "ruff", *command, "--no-cache", "."]
         result = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True)
         assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_it_proves_itself_as_it_is(tmp_path):
+    """The course check, in a checkout of its own: the stub is todo, the solution passes, each mutant is caught."""
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    for part in ("harness", "exercises/01_blocks"):
+        shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__", "tests"))
+    new.scaffold("21_formats", tmp_path)
+    command = [sys.executable, "-m", "harness.course_check", "21_formats", "--write-stubs"]
+
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert result.stdout.count("\nok ") + result.stdout.startswith("ok ") == 7
+    assert result.stdout.endswith("1 katas, 0 problems\n")
 
 
 @pytest.mark.parametrize(
