@@ -6,7 +6,9 @@ and every conclusion is drawn there, after this process is dead.
 
 from __future__ import annotations
 
+import math
 import sys
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -52,14 +54,16 @@ class Blobs:
 
 
 def run_calls(
-    spec: Spec, file: Path, contents: list[tuple[Any, ...]], plans: list[Plan], blobs: Blobs
+    spec: Spec, file: Path, contents: list[tuple[Any, ...]], plans: list[Plan], blobs: Blobs, seconds: float = math.inf
 ) -> dict[str, Any]:
     """Load ``file``, make the planned calls and return what was seen.
 
     Args:
         contents: one or two sets of arguments with the same layouts; the call always gets the tensors of the first,
             overwritten in place, so that the addresses stay and the values change.
+        seconds: the time there is; a slow kernel gets fewer calls rather than none that ends.
     """
+    started = time.monotonic()
     launches.source_files.add(str(file))
     pristine = [[bits(t) for _, t in named_tensors(spec, args)] for args in contents]
     seen: dict[str, Any] = {"calls": []}
@@ -79,6 +83,8 @@ def run_calls(
         call = _one_call(spec, file, entry, contents[0], plan, pristine[plan.contents], blobs, kept)
         seen["calls"].append(call)
         if call.get("raised") or call.get("violation"):
+            break
+        if time.monotonic() - started > seconds / (len(plans) + 1):
             break
     return seen
 

@@ -23,8 +23,11 @@ __all__ = ["CAUSES", "Scene", "describe", "error_map", "likely_cause", "tile_of"
 # the most telling first: the first one that fits is told
 CAUSES = (
     values.wrapped_integers,
+    values.hidden_nan,
     softmax.missing_max,
     softmax.infinite_inputs,
+    values.block_scale,
+    softmax.row_sums,
     moved.tail,
     values.overflow,
     values.not_a_number,
@@ -35,8 +38,6 @@ CAUSES = (
     moved.transposed,
     moved.repeated_tile,
     moved.shifted,
-    values.block_scale,
-    softmax.row_sums,
     values.scaled,
     values.line_scale,
     values.sign,

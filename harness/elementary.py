@@ -52,22 +52,33 @@ def exp(values: np.ndarray) -> np.ndarray:
 
 def maxnum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The larger of two floats; a NaN gives way to a number, and +0 is larger than -0."""
-    return np.where((a == 0) & (b == 0), a + b, np.fmax(a, b))
+    return _larger_zero(np.fmax(a, b), a, b)
 
 
 def minnum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The smaller of two floats; a NaN gives way to a number, and -0 is smaller than +0."""
-    return np.where((a == 0) & (b == 0), -(-a - b), np.fmin(a, b))
+    return _smaller_zero(np.fmin(a, b), a, b)
 
 
 def maximum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The larger of two floats; NaN if either is, and +0 is larger than -0."""
-    return np.where((a == 0) & (b == 0), a + b, np.maximum(a, b))
+    return _larger_zero(np.maximum(a, b), a, b)
 
 
 def minimum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The smaller of two floats; NaN if either is, and -0 is smaller than +0."""
-    return np.where((a == 0) & (b == 0), -(-a - b), np.minimum(a, b))
+    return _smaller_zero(np.minimum(a, b), a, b)
+
+
+def _larger_zero(out: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    # numpy takes either of two zeros; their sum is -0 only if both are
+    zero = out == 0
+    return np.where(zero & (a == 0) & (b == 0), a + b, out) if zero.any() else out
+
+
+def _smaller_zero(out: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    zero = out == 0
+    return np.where(zero & (a == 0) & (b == 0), -(-a - b), out) if zero.any() else out
 
 
 def idiv(a: np.ndarray, b: np.ndarray) -> np.ndarray:

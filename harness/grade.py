@@ -25,23 +25,27 @@ def main(argv: list[str] | None = None) -> int:
     try:
         course = load_course()
         katas = [course.kata(k) for k in args.katas] or list(course.katas)
-        verdicts = grade(course, katas, options, args.verdicts)
+        verdicts, trouble = grade(course, katas, options, args.verdicts)
     except KataError as error:
         print(error, file=sys.stderr)
         return 1
     print(table(course, verdicts))
-    return 0
+    if trouble:
+        print(f"\n{trouble}", file=sys.stderr)
+    return 1 if trouble else 0
 
 
-def grade(course: Course, katas: list[Kata], options: list[str], keep: str | None = None) -> list[Verdict]:
-    """Run the suites of ``katas`` in one pytest and return their verdicts, in order.
+def grade(
+    course: Course, katas: list[Kata], options: list[str], keep: str | None = None
+) -> tuple[list[Verdict], str]:
+    """Run the suites of ``katas`` in one pytest; return their verdicts, in order, and what went wrong with the rest.
 
     Args:
         options: further options for pytest, such as ``--solutions``.
         keep: a file that gets the verdicts as JSON too.
 
     Raises:
-        HarnessFault: pytest ended without a verdict for every kata; the message holds its last lines.
+        HarnessFault: pytest ended without any verdict; the message holds its last lines.
     """
     if not katas:
         raise HarnessFault(f"{course.root}/exercises has no katas; this checkout is not complete.")
@@ -58,9 +62,10 @@ def grade(course: Course, katas: list[Kata], options: list[str], keep: str | Non
             raise HarnessFault(f"pytest ended with {done.returncode} and no verdicts. Its last lines:\n{tail}")
         data = json.loads(file.read_text(encoding="utf-8"))["katas"]
     lost = [k.slug for k in katas if k.slug not in data]
+    trouble = ""
     if lost or done.returncode == 3:
-        raise HarnessFault(f"no verdict for {', '.join(lost) or 'a kata'}; the end of what pytest printed:\n{tail}")
-    return [Verdict.from_json(k.slug, data[k.slug]) for k in katas]
+        trouble = f"No verdict for {', '.join(lost) or 'part of it'}; the end of what pytest printed:\n{tail}"
+    return [Verdict.from_json(k.slug, data[k.slug]) for k in katas if k.slug in data], trouble
 
 
 def _cuda(options: list[str]) -> bool:

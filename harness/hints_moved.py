@@ -131,14 +131,9 @@ def swapped_pairs(scene: Scene) -> Hint:
     if not scene.explains(predicted.reshape(scene.e.shape), where.reshape(scene.e.shape), cover=0.9):
         return None
     start = "The values are right, but neighbours are exchanged in pairs (elements 0 and 1, 2 and 3, …)"
-    if _packed(scene):
+    if scene.packed:
         return f"{start}: check which nibble of a byte comes first, byte >> 4 or byte & 0xF."
     return f"{start}: check the order in which the two halves are stored."
-
-
-def _packed(scene: Scene) -> bool:
-    """Whether an input holds two elements of the output in a byte."""
-    return any(x.dtype == np.uint8 and x.size == (scene.e.size + 1) // 2 for x in scene.inputs)
 
 
 def repeated_tile(scene: Scene) -> Hint:
@@ -219,7 +214,7 @@ def tail(scene: Scene) -> Hint:
     """All wrong elements are in the last, ragged tile."""
     size, count = scene.w.size, int(scene.w.sum())
     if count == 1 and size >= 16 and scene.w.ravel()[-1]:
-        odd = " The size is odd: the last byte holds one element only." if size % 2 and _packed(scene) else ""
+        odd = " The size is odd: the last byte holds one element only." if size % 2 and scene.packed else ""
         return f"Only the last of {size:,} elements is wrong: check the mask and the number of programs there.{odd}"
     for where, share, text in _ragged(scene):
         inside = int((scene.w & where).sum())
@@ -237,7 +232,7 @@ def _ragged(scene: Scene) -> Iterator[tuple[np.ndarray, float, str]]:
     """
     shape, ndim = scene.w.shape, scene.w.ndim
     blocks = [(name, name, int(size)) for name, size in scene.blocks.items() if size > 1]
-    if _packed(scene):
+    if scene.packed:
         blocks += [(name, f"2 * {name}", 2 * size) for name, _, size in blocks]
     found = []
     for name, words, block in blocks:

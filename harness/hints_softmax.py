@@ -33,9 +33,14 @@ def missing_max(scene: Scene) -> Hint:
     if unlike.sum() > 0.05 * scene.w.sum():
         return None
     row = int(np.flatnonzero(wrong.ravel())[0])
+    largest = f"the maximum of row {row} is {plain(float(top.ravel()[row]), 4)}"
+    if (top[wrong] < 0).all():
+        return (
+            f"exp() of every value is 0, and 0/0 is NaN: only rows far below 0 are wrong ({largest}). Subtract each "
+            "row's own maximum before exp(); masked lanes have no say in it (other=-float('inf'))."
+        )
     return (
-        f"exp() overflows: only rows with large values are wrong (the maximum of row {row} is "
-        f"{plain(float(top.ravel()[row]), 4)}). Subtract each row's maximum before exp()."
+        f"exp() overflows: only rows with large values are wrong ({largest}). Subtract each row's maximum before exp()."
     )
 
 
@@ -45,11 +50,12 @@ def infinite_inputs(scene: Scene) -> Hint:
     if not x.ndim or x.shape != scene.e.shape or x.dtype.kind != "f":
         return None
     rows, nan = np.isinf(x.astype(np.float64)).any(-1), np.isnan(scene.g) & scene.w
-    if not nan.any() or nan.sum() < 0.5 * scene.w.sum() or (scene.w.any(-1) & ~rows).any() or rows.all():
+    if not nan.any() or nan.sum() < 0.5 * scene.w.sum() or (scene.w.any(-1) & ~rows).any():
         return None
+    where = "in rows that hold an infinity" if rows.all() else "only in rows that hold an infinity"
     return (
-        "NaN appears only in rows that hold an infinity: inf - inf and 0 * inf are NaN. Check what your maximum and "
-        "your differences do when a whole tile is -inf."
+        f"NaN appears {where}: inf - inf and 0 * inf are NaN. Check what your maximum and your differences do when a "
+        "whole tile is -inf."
     )
 
 
@@ -57,23 +63,44 @@ def row_sums(scene: Scene) -> Hint:
     """A softmax whose rows do not add up to 1: the sum that divides them has too many or too few terms."""
     if not _rows_sum_to_one(scene) or not np.isfinite(scene.g).all():
         return None
-    columns = scene.e.shape[-1]
-    ratio, wrong = scene.ratio.reshape(-1, columns), scene.w.reshape(-1, columns).any(-1)
-    rows = ratio[wrong & (np.isfinite(ratio).sum(-1) >= 3)]
-    if len(rows) == 0 or len(rows) < 0.9 * wrong.sum():
+    e, g, ratio, wrong = (v.reshape(-1, scene.e.shape[-1]) for v in (scene.e, scene.g, scene.ratio, scene.w))
+    rows = wrong.any(-1) & (np.isfinite(ratio).sum(-1) >= 3)
+    if not rows.any() or rows.sum() < 0.9 * wrong.any(-1).sum():
         return None
-    middle = np.nanmedian(rows, axis=-1)
-    off = np.abs(rows / middle[:, None] - 1) > 2 * scene.slack
-    if (off & np.isfinite(rows)).sum() > 0.01 * np.isfinite(rows).sum() or (np.abs(middle - 1) < 2 * scene.slack).any():
+    middle, known = np.nanmedian(ratio[rows], axis=-1), np.isfinite(ratio[rows])
+    unsteady = known & ~scene.same(middle[:, None] * e[rows], g[rows])
+    if unsteady.sum() > 0.01 * known.sum() or (np.abs(middle - 1) < 2 * scene.slack).any():
         return None
-    row = int(np.flatnonzero(wrong)[0])
-    total = plain(float(scene.g.reshape(-1, columns)[row].sum()), 4)
-    if (middle < 1).all():
-        lanes = "" if columns & (columns - 1) == 0 else " Masked lanes must add 0: load them with other=-float('inf')."
-        return f"Rows add up to less than 1 ({total} in row {row}): the sum counts more than the row.{lanes}"
+    first = int(np.flatnonzero(rows)[0])
+    total = f"{plain(float(g[first].sum()), 4)} in row {first}"
     if (middle > 1).all():
-        return f"Rows add up to more than 1 ({total} in row {row}): the sum misses a part of the row."
-    return None
+        return f"Rows add up to more than 1 ({total}): the sum that divides them misses a part of the row."
+    if not (middle < 1).all():
+        return None
+    lanes = _counted_lanes(scene, rows, middle)
+    if lanes:
+        return (
+            f"Rows add up to less than 1 ({total}): {lanes:,} masked lanes past the end of a row are counted. They must "
+            "add 0: load them with other=-float('inf')."
+        )
+    return (
+        f"Rows add up to less than 1 ({total}): the sum that divides them is too large. Does it count lanes past the end "
+        "of the row, or parts that still belong to an older, smaller maximum?"
+    )
+
+
+def _counted_lanes(scene: Scene, rows: np.ndarray, factors: np.ndarray) -> int:
+    """Return how many lanes past the end, each holding 0 or the maximum, explain the rows' factors; 0 if none do."""
+    if not scene.inputs or scene.inputs[0].shape != scene.e.shape:
+        return 0
+    columns = scene.e.shape[-1]
+    x = scene.inputs[0].astype(np.float64).reshape(-1, columns)[rows]
+    lanes = {-columns % block for block in [*scene.blocks.values(), 1 << (columns - 1).bit_length()]} - {0}
+    for total in (np.exp(x).sum(-1), np.exp(x - x.max(-1, keepdims=True)).sum(-1)):
+        for count in sorted(lanes):
+            if scene.same(total / (total + count), factors).all():
+                return count
+    return 0
 
 
 def _rows_sum_to_one(scene: Scene) -> bool:

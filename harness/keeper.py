@@ -82,6 +82,8 @@ def serve(kind: str, connection: socket.socket) -> None:
         wire.send(connection, answer)
 
 
+ORDERS = 3  # one case in so many is called once more, on the first contents in another order of programs
+
 _loaded: dict[str, tuple[float, ModuleType]] = {}
 
 
@@ -136,7 +138,9 @@ def interpret(request: dict[str, Any]) -> dict[str, Any]:
     if job.case.role == "traffic":
         plans = [Plan(counting=True)]
     else:
-        plans = [Plan(order=order), Plan(contents=1, order=order + 1, poison=1), Plan(order=order + 2, poison=1)]
+        plans = [Plan(order=order), Plan(contents=1, order=order + 1, poison=1)]
+        if order % ORDERS == 0:
+            plans.append(Plan(order=order + 2, poison=1))
     return judge.cpu_facts(job, contents, lambda changes: _caged(job, contents, plans, changes))
 
 
@@ -154,7 +158,7 @@ def _caged(job: Job, contents: list[tuple[Any, ...]], plans: list[Any], changes:
         attempts = forbid_tampering(ROOT, job.file)
         os.chdir(job.file.parent)
         blobs = Blobs()
-        seen = run_calls(job.spec, job.file, contents, changed, blobs)
+        seen = run_calls(job.spec, job.file, contents, changed, blobs, job.seconds)
         return wire.pack(seen | {"tampering": attempts}, blobs.parts)
 
     return cage.run(work, job.seconds)

@@ -64,8 +64,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """``declared`` runs over the small cases of the kata's toml."""
     if "declared" in metafunc.fixturenames:
-        cases = metafunc.config.stash[STATE].declared(metafunc.definition.path)
-        metafunc.parametrize("declared", cases, ids=[c.id for c in cases])
+        cases = metafunc.config.stash[STATE].declared(metafunc.definition.path) or [None]
+        metafunc.parametrize("declared", cases, ids=[c.id if c else "none" for c in cases])
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -105,10 +105,10 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
         session.collecting.collect(report)
 
 
-def pytest_deselected(items: list[pytest.Item]) -> None:
-    """A suite that did not run whole cannot pass."""
-    if items:
-        items[0].config.stash[STATE].deselected(items)
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node, error) -> None:
+    """xdist: a worker tells which tests each suite has."""
+    node.config.stash[STATE].suites.update(getattr(node, "workeroutput", {}).get("kata_suites", {}))
 
 
 @pytest.hookimpl(trylast=True)

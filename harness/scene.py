@@ -124,10 +124,14 @@ class Scene:
 
     @cached_property
     def ratio(self) -> np.ndarray:
-        """got / expected where both are clearly different from 0 and finite, NaN elsewhere."""
-        floor = 64 * TINY.get(self.dtype, 2.0**-149)
-        usable = np.isfinite(self.g) & (np.abs(self.e) > floor) & np.isfinite(self.e) & (np.abs(self.g) > floor)
+        """got / expected where both are finite and the divisor is clearly not 0, NaN elsewhere."""
+        usable = np.isfinite(self.g) & np.isfinite(self.e) & (np.abs(self.e) > 64 * TINY.get(self.dtype, 2.0**-149))
         return np.where(usable, self.g / self.e, np.nan)
+
+    @property
+    def packed(self) -> bool:
+        """Whether an input holds two elements of the output in a byte."""
+        return any(x.dtype == np.uint8 and x.size == (self.e.size + 1) // 2 for x in self.inputs)
 
 
 def plain(value: float | int, digits: int = 6) -> str:

@@ -53,7 +53,7 @@ class Session:
         self.faults: list[str] = []
         self.file_for_verdicts: str | None = config.getoption("--verdicts")
         self.where = config.invocation_params.dir
-        self.narrowed = bool(config.getoption("-k") or config.getoption("-m"))
+        self.narrowed = _narrowed(config)
 
     @classmethod
     def from_config(cls, config: pytest.Config) -> Session:
@@ -141,8 +141,8 @@ class Session:
             raise pytest.UsageError(f"{path}: the fixture `declared` belongs to tests in exercises/NN_name/.")
         try:
             return list(kata.spec.with_role("small"))
-        except KataError as error:
-            raise pytest.UsageError(str(error)) from None
+        except KataError:
+            return []  # the test itself says what is wrong with the toml; other katas go on
 
     def collected(self, items: list[pytest.Item]) -> None:
         """Seed hypothesis and note every test of each suite."""
@@ -156,9 +156,6 @@ class Session:
                 from hypothesis import seed
 
                 seed(self.choices.seed)(item.obj)
-
-    def deselected(self, items: list[pytest.Item]) -> None:
-        """Nothing to do beyond what ``collected`` noted: those tests will lack facts."""
 
     # -- tests ---------------------------------------------------------------------------------------------------
 
@@ -241,6 +238,10 @@ class Session:
 
     def collect(self, report: pytest.TestReport) -> None:
         """Keep the facts of one report."""
+        known = [v for n, v in report.user_properties if n == PROPERTY]
+        kata = self.course.of_path(self.course.root / report.nodeid.split("::")[0])
+        if not known and report.failed and kata is not None:  # a worker died, or a hook of ours raised
+            self.faults.append(f"{report.nodeid} ended without a verdict: {str(report.longrepr)[-500:]}")
         for name, value in report.user_properties:
             if name == PROPERTY:
                 data = json.loads(value)
@@ -254,20 +255,17 @@ class Session:
     def finish(self, session: pytest.Session, status: int) -> int:
         """Fold, write ``--verdicts``, and return pytest's exit status."""
         if self.worker is not None:
+            session.config.workeroutput["kata_suites"] = self.suites
             return status
         limits = GPU_LIMITS if self.choices.device == "cuda" else CPU_LIMITS
         for slug, facts in sorted(self.facts.items()):
-            missing = [n for n in self._suite(slug) if n not in facts]
-            self.verdicts.append(fold(slug, list(facts.values()), seed=self.choices.seed, missing=missing, device_limits=limits))
+            missing = [n for n in self.suites.get(slug, []) if n not in facts]
+            self.verdicts.append(fold(slug, list(facts.values()), seed=self.choices.seed, missing=missing, narrowed=self.narrowed, device_limits=limits))
         if self.file_for_verdicts:
             self._write_verdicts()
         if self.faults:
             return 3
         return status
-
-    def _suite(self, slug: str) -> list[str]:
-        """Return all tests of a suite: what was collected here, or (xdist, node ids) what the file defines."""
-        return self.suites.get(slug) or []
 
     def _write_verdicts(self) -> None:
         device = f"cpu, modelled for {self.choices.gpu.name}" if self.choices.device == "cpu" else "cuda"
@@ -283,6 +281,12 @@ class Session:
         if self.faults:
             lines += [f"the harness itself failed (exit 3): {self.faults[0]}"]
         return lines
+
+
+def _narrowed(config: pytest.Config) -> bool:
+    """Return whether the command line asked for a part of a suite."""
+    options = ("keyword", "markexpr", "lf", "deselect", "stepwise")
+    return any(config.getoption(o, None) for o in options) or any("::" in a for a in config.args)
 
 
 def _facts(word: str, reason: str) -> dict[str, Any]:

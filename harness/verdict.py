@@ -80,12 +80,21 @@ def worst(words: Sequence[str]) -> str:
     return min(words, key=WORDS.index, default="pass")
 
 
-def fold(slug: str, facts: Sequence[TestFacts], *, seed: int, missing: Sequence[str], device_limits: str) -> Verdict:
+def fold(
+    slug: str,
+    facts: Sequence[TestFacts],
+    *,
+    seed: int,
+    missing: Sequence[str] = (),
+    narrowed: bool = False,
+    device_limits: str = "",
+) -> Verdict:
     """Return the verdict of a kata.
 
     Args:
         facts: one for each test that ran.
         missing: names of tests of the suite that did not run (deselected, -x): a pass then cannot be said.
+        narrowed: the command line asked for a part of the suite (a node id, -k): nor can it then.
         device_limits: what this device can never check.
     """
     outcomes = {f.name: f.outcome for f in facts}
@@ -95,9 +104,9 @@ def fold(slug: str, facts: Sequence[TestFacts], *, seed: int, missing: Sequence[
     word = worst([f.word for f in facts])
     first = next((f for f in facts if f.word == word and f.reason), None)
     reason, failed_in = (first.reason, first.name) if first and word != "pass" else ("", "")
-    if word == "pass" and missing:
-        word = "undecided"
-        reason = f"only part of the suite ran; not run: {', '.join(missing[:4])}{', …' if len(missing) > 4 else ''}."
+    if word == "pass" and (missing or narrowed):
+        word, names = "undecided", f"; not run: {', '.join(missing[:4])}{', …' if len(missing) > 4 else ''}" if missing else ""
+        reason = f"only part of the suite ran{names}. Run all of it for a verdict."
     return Verdict(
         slug=slug,
         word=word,
@@ -105,8 +114,8 @@ def fold(slug: str, facts: Sequence[TestFacts], *, seed: int, missing: Sequence[
         tests=outcomes | dict.fromkeys(missing, "not run"),
         speed=next((f.speed for f in facts if f.speed), None),
         findings=tuple(dict.fromkeys(x for f in facts for x in f.findings)),
-        not_checked=tuple(dict.fromkeys([x for f in facts for x in f.not_checked] + [device_limits])),
+        not_checked=tuple(dict.fromkeys([x for f in facts for x in f.not_checked] + [device_limits] * bool(device_limits))),
         seed=seed,
-        whole=not missing,
+        whole=not missing and not narrowed,
         failed_in=failed_in,
     )

@@ -95,19 +95,12 @@ def _on_gpu(key: str, args: argparse.Namespace) -> np.ndarray:
 
 
 def _wait(path: pathlib.Path, child: subprocess.Popen) -> np.ndarray:
-    """The result that the child saves, once the child has gone on to the next one or ended."""
-    while not (size := path.stat().st_size if path.exists() else 0):
+    """The result that the child saves, or will save."""
+    while not path.exists():
         if child.poll() is not None and not path.exists():
             raise RuntimeError(f"the interpreter ended with status {child.returncode} before this operation")
         time.sleep(0.02)
-    while True:  # numpy writes in pieces
-        try:
-            return np.load(path)
-        except (ValueError, EOFError):
-            time.sleep(0.05)
-            if path.stat().st_size == size and child.poll() is not None:
-                raise
-            size = path.stat().st_size
+    return np.load(path)
 
 
 def _relative_error(dot, gpu: np.ndarray, mine: np.ndarray) -> float:

@@ -250,8 +250,10 @@ def main(folder: str, second: str, *keys: str) -> None:
     interpret_with_numerics()
     for key in keys:
         out = result(key, int(second), "cpu")
-        # as bits: numpy cannot save the narrow formats
-        np.save(pathlib.Path(folder) / f"{key}.npy", out.view(f"u{out.itemsize}"))
+        # as bits: numpy cannot save the narrow formats; under its name only when it is whole
+        part = pathlib.Path(folder) / f"part-{key}.npy"
+        np.save(part, out.view(f"u{out.itemsize}"))
+        part.rename(part.with_name(f"{key}.npy"))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ A transposed tensor is dense, so nothing out of bounds is read; square and symme
 layouts of the suite are killed as out-of-bounds, which comes first in the table of verdicts.
 
 VERDICT: out-of-bounds
-KILLED BY: test_any_strides
+KILLED BY: test_declared_cases
 """
 
 import torch

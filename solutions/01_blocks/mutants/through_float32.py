@@ -1,7 +1,7 @@
 """Adds in float32, whatever the dtype: integers above 2**24 lose their last bits, and sums do not wrap around.
 
 VERDICT: wrong
-KILLED BY: test_any_length
+KILLED BY: test_declared_cases
 """
 
 import torch

@@ -1,7 +1,7 @@
 """Counts blocks in bytes from 1: the last byte of every block takes the absmax of the next one.
 
 VERDICT: wrong
-KILLED BY: test_plain_absmax_of_any_size
+KILLED BY: test_declared_cases
 """
 
 import torch

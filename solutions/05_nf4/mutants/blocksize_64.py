@@ -1,7 +1,7 @@
 """Ignores quant_state.blocksize: 64 elements share an absmax, always. Larger blocks have fewer of them.
 
 VERDICT: out-of-bounds
-KILLED BY: test_plain_absmax_of_any_size
+KILLED BY: test_declared_cases
 """
 
 import torch

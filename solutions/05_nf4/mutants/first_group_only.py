@@ -1,7 +1,7 @@
 """Uses the first absmax2 for all blocks. Right up to 256 blocks, which are 16384 weights at blocksize 64.
 
 VERDICT: wrong
-KILLED BY: test_second_absmax_changes_every_256_blocks
+KILLED BY: test_declared_cases
 """
 
 import torch

@@ -1,7 +1,7 @@
 """Takes a new absmax2 every 16384 weights. True at blocksize 64 only: a group is 256 blocks, whatever their size.
 
 VERDICT: out-of-bounds
-KILLED BY: test_second_absmax_changes_every_256_blocks
+KILLED BY: test_declared_cases
 """
 
 import torch

@@ -4,7 +4,7 @@ It shows where absmax leaves the range of float16, which bfloat16 outputs can: f
 1e-6 it keeps four bits.
 
 VERDICT: wrong
-KILLED BY: test_plain_absmax_of_any_size
+KILLED BY: test_declared_cases
 """
 
 import torch

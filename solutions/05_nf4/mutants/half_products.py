@@ -1,7 +1,7 @@
 """Rounds code and absmax to the output's dtype and multiplies there: three roundings in place of one.
 
 VERDICT: wrong
-KILLED BY: test_plain_absmax_of_any_size
+KILLED BY: test_declared_cases
 """
 
 import torch

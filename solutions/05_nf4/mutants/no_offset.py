@@ -1,7 +1,7 @@
 """Forgets the offset of a nested absmax, which is the mean of all absmax values.
 
 VERDICT: wrong
-KILLED BY: test_nested_absmax_of_any_size
+KILLED BY: test_declared_cases
 """
 
 import torch

@@ -1,7 +1,7 @@
 """Adds the offset before multiplying: (code2 + offset) * absmax2 in place of code2 * absmax2 + offset.
 
 VERDICT: wrong
-KILLED BY: test_nested_absmax_of_any_size
+KILLED BY: test_declared_cases
 """
 
 import torch

@@ -5,7 +5,7 @@ more launches cost the host more than a small layer costs the GPU. One launch is
 (`max_launches`), and so this is not only slow: the word for work that was not done as asked is "cheat".
 
 VERDICT: cheat
-KILLED BY: test_nested_absmax_of_any_size
+KILLED BY: test_declared_cases
 """
 
 import torch

@@ -3,7 +3,7 @@
 Exact in float32; in float16 and bfloat16 an argument near -8 is off by up to 1/512 and 1/64.
 
 VERDICT: wrong
-KILLED BY: test_any_row_length
+KILLED BY: test_declared_cases
 """
 
 import torch

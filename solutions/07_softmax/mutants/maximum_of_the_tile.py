@@ -1,7 +1,7 @@
 """Keeps one maximum of a long row, that of its last tile, and a sum that is relative to each tile's own maximum.
 
 VERDICT: wrong
-KILLED BY: test_any_row_length
+KILLED BY: test_declared_cases
 """
 
 import torch

@@ -1,7 +1,7 @@
 """Forgets to rescale the running sum when the maximum grows. Right if the first tile holds the largest element.
 
 VERDICT: wrong
-KILLED BY: test_any_row_length
+KILLED BY: test_declared_cases
 """
 
 import torch

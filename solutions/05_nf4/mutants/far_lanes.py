@@ -1,4 +1,4 @@
-"""One byte per program: right, but a request moves one byte of a 32-byte sector, and every program reads the tables.
+"""Gives neighbouring lanes bytes that lie a grid apart: right, but each lane needs a 32-byte sector for its one byte.
 
 VERDICT: slow
 KILLED BY: test_speed
@@ -24,8 +24,7 @@ def dequantize_nf4_kernel(
     BLOCKSIZE2: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    start = tl.program_id(0).to(tl.int64) * BLOCK
-    offs = start + tl.arange(0, BLOCK)
+    offs = tl.program_id(0) + tl.arange(0, BLOCK).to(tl.int64) * tl.num_programs(0)
     mask = offs < n_bytes
     byte = tl.load(packed_ptr + offs, mask=mask, other=0)
     hi = tl.load(code_ptr + (byte >> 4).to(tl.int32))
@@ -36,7 +35,7 @@ def dequantize_nf4_kernel(
         absmax2 = tl.load(absmax2_ptr + block // BLOCKSIZE2, mask=mask, other=0.0)
         absmax = tl.load(code2_ptr + absmax.to(tl.int32)) * absmax2 + tl.load(offset_ptr)
     out = tl.interleave(hi * absmax, lo * absmax).to(out_ptr.dtype.element_ty)
-    offs_out = 2 * start + tl.arange(0, 2 * BLOCK)
+    offs_out = tl.interleave(2 * offs, 2 * offs + 1)
     tl.store(out_ptr + offs_out, out, mask=offs_out < n_elements)
 
 
@@ -46,8 +45,8 @@ def dequantize_nf4(packed, quant_state, dtype):
     nested, code2, absmax2, blocksize2 = quant_state.state2, None, None, 1
     if nested is not None:
         code2, absmax2, blocksize2 = nested.code, nested.absmax, nested.blocksize
-    dequantize_nf4_kernel[(triton.cdiv(n_bytes, 1),)](
+    dequantize_nf4_kernel[(triton.cdiv(n_bytes, 1024),)](
         packed, quant_state.code, quant_state.absmax, code2, absmax2, quant_state.offset, out,
-        n_bytes, n_elements, quant_state.blocksize, blocksize2, BLOCK=1,
+        n_bytes, n_elements, quant_state.blocksize, blocksize2, BLOCK=1024,
     )  # fmt: skip
     return out
