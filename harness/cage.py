@@ -11,10 +11,11 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from harness import wire
 
-MEMORY_LIMIT = 6 * 2**30  # bytes resident above what the fork server already holds
+MEMORY_LIMIT = 6 * 2**30  # bytes resident above what the fork server already holds; half of what is free, if less
 _TICK = 0.02  # seconds between two looks at the child's memory
 
 
@@ -34,13 +35,15 @@ class Outcome:
     printed: str
     stack: str
     seconds: float
+    memory_limit: int = MEMORY_LIMIT
 
 
-def run(work: Callable[[], bytes], seconds: float, memory_limit: int = MEMORY_LIMIT) -> Outcome:
+def run(work: Callable[[], bytes], seconds: float, memory_limit: int | None = None) -> Outcome:
     """Fork, run ``work`` in the child, and return how it ended; the child never outlives this call."""
     read_end, write_end = os.pipe()
     printed, stack = os.memfd_create("printed"), os.memfd_create("stack")
     started = time.monotonic()
+    memory_limit = memory_limit or min(MEMORY_LIMIT, _available() // 2)
     base = _resident(os.getpid())
     sys.stdout.flush()
     sys.stderr.flush()
@@ -58,7 +61,7 @@ def run(work: Callable[[], bytes], seconds: float, memory_limit: int = MEMORY_LI
     _, status = os.waitpid(pid, 0)
     if ended == "":
         ended = how(status)
-    out = Outcome(report, ended, tail(printed), tail(stack, 20000), time.monotonic() - started)
+    out = Outcome(report, ended, tail(printed), tail(stack, 20000), time.monotonic() - started, memory_limit)
     os.close(printed)
     os.close(stack)
     return out
@@ -125,6 +128,15 @@ def how(status: int) -> str:
     if os.WIFSIGNALED(status):
         return f"signal {signal.Signals(os.WTERMSIG(status)).name}"
     return f"exit {os.WEXITSTATUS(status)}"
+
+
+def _available() -> int:
+    """Bytes of memory that are free to use."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable"):
+                return int(line.split()[1]) * 1024
+    return 2 * MEMORY_LIMIT
 
 
 def _resident(pid: int) -> int:

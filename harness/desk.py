@@ -18,6 +18,7 @@ from harness.spec import Case
 from harness.verdict import TestFacts
 
 MAX_COMPILED = 8  # cases that are compiled ahead of time beyond the bench shapes; the rest is said to be unchecked
+TOLD = 3  # tests of a kata whose failure is told at length; one cause often fails them all
 SHRINKS = 12  # further runs that hypothesis gets to make a wrong case smaller
 SHRINK_TESTS = 2  # … in this many tests of a suite; one small example is enough to learn from
 _ENDS_THE_KATA = ("timeout",)  # each further case would cost its time limit again
@@ -63,6 +64,7 @@ class Desk:
     interpreted: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     ended: str = ""
     wrong_tests: int = 0
+    told: int = 0
 
     def request(self, case: Case, **more: Any) -> dict[str, Any]:
         """Return the request for one case."""
@@ -232,6 +234,7 @@ class Runner:
     facts: list[dict[str, Any]] = field(default_factory=list)
     failed: dict[str, KataFailure] = field(default_factory=dict)
     left: int = 0
+    brief: bool = False
 
     def __repr__(self) -> str:
         return f"run({self.desk.kata.slug})"  # hypothesis prints fixtures of a failing example
@@ -255,9 +258,12 @@ class Runner:
     def fail(self, key: str, facts: dict[str, Any], case: Case | None) -> None:
         """Raise the failure, and remember it for when hypothesis asks again."""
         first = not self.failed
-        failure = KataFailure(facts, failure_text(self.desk, self.replay, facts, case))
+        if first:
+            self.brief = self.desk.told >= TOLD
+        failure = KataFailure(facts, failure_text(self.desk, self.replay, facts, case, self.brief))
         self.failed[key] = failure
         if first:
+            self.desk.told += 1
             self.desk.wrong_tests += 1
             small = facts["word"] == "wrong" and self.desk.wrong_tests <= SHRINK_TESTS
             self.left = SHRINKS if small else 0
@@ -270,11 +276,16 @@ def seed_of(seed: int, test: str, case: Case) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:7], "big")
 
 
-def failure_text(desk: Desk, replay: str, facts: dict[str, Any], case: Case | None) -> str:
-    """Return what the learner reads: the word, the case, the reason, what was printed, how to see it again."""
+def failure_text(desk: Desk, replay: str, facts: dict[str, Any], case: Case | None, brief: bool = False) -> str:
+    """Return what the learner reads: the word, the case, the reason, what was printed, how to see it again.
+
+    ``brief``: the kata has failed several tests in full already; one line of the reason will do.
+    """
     head = f"{facts['word']}: {desk.kata.spec.entry} in {_short(desk.file, desk)}"
     name = case.id if case is not None else facts.get("case", "")
     lines = [head + (f", case {name}" if name else ""), facts["reason"]]
+    if brief:
+        return "\n".join([lines[0], facts["reason"].split("\n")[0], f"see all of it: {replay}"])
     if (printed := facts.get("printed", "").strip()) and facts["word"] not in ("pass", "undecided"):
         lines += ["your code printed:", *("    " + x for x in printed.splitlines()[-12:])]
     lines += [f"note: {f}" for f in facts["findings"]]

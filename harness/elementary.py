@@ -101,7 +101,7 @@ def umulhi(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def round_away(values: np.ndarray) -> np.ndarray:
     """To the nearest whole number, halves away from zero (C's round, not numpy's)."""
     whole = np.trunc(values)
-    return whole + np.where(np.abs(values - whole) >= 0.5, np.copysign(1.0, values), 0.0).astype(values.dtype)
+    return np.copysign(np.abs(whole) + (np.abs(values - whole) >= 0.5), values)
 
 
 erf, erfc = through_float64(_erf), through_float64(_erfc)

@@ -7,6 +7,8 @@
     ├── CourseError             a folder of the course is not as it must be, or does not exist
     ├── DeviceError             a GPU nobody knows
     ├── SubmissionError         the file to grade cannot be used
+    ├── StoreError              records/ cannot be written: the verdict stands, its record is missing
+    ├── GitError                git is missing or refuses, or this is no clone to work on
     └── HarnessFault            the harness itself failed: pytest exits with 3, never a learner's verdict
 
 Each message is one sentence of what is wrong with which value, one of what was expected or what to do next.
@@ -36,6 +38,14 @@ class DeviceError(KataError):
 
 class SubmissionError(KataError):
     """The file to grade cannot be used."""
+
+
+class StoreError(KataError):
+    """``records/`` cannot be written. A verdict stands all the same; a file that cannot be put aside is not touched."""
+
+
+class GitError(KataError):
+    """git is missing or refuses, or this is no clone to work on."""
 
 
 class HarnessFault(KataError):

@@ -12,7 +12,11 @@ from pathlib import Path
 
 from harness.course import Course, Kata, load_course
 from harness.errors import HarnessFault, KataError
+from harness.record import now
 from harness.report import table
+from harness.session import DONE
+from harness.store import Store
+from harness.streaks import day_streak, standings
 from harness.verdict import Verdict
 
 
@@ -21,15 +25,30 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="nox -s grade --", description="Grade katas and say what is next.")
     parser.add_argument("katas", nargs="*", help="slugs, ids or numbers, such as 05_nf4 (default: all)")
     parser.add_argument("--verdicts", metavar="FILE.json", help="also write the verdicts as JSON")
+    parser.add_argument("--html", metavar="FILE.html", help="also write one page to look at or share")
+    parser.add_argument("--records", metavar="DIR", help="where records are kept (default: records/)")
     args, options = parser.parse_known_args(argv)
     try:
         course = load_course()
         katas = [course.kata(k) for k in args.katas] or list(course.katas)
+        if args.records:
+            options += ["--records", str(Path(args.records).resolve())]
         verdicts, trouble = grade(course, katas, options, args.verdicts)
+        events, problems = Store(Path(args.records or course.root / "records")).history()
+        known = standings(events, [k.id for k in course.katas], now())
+        if args.html:
+            from harness.page import page
+
+            Path(args.html).write_text(page(course, verdicts, known, events), encoding="utf-8")
     except KataError as error:
         print(error, file=sys.stderr)
         return 1
-    print(table(course, verdicts))
+    except OSError as error:
+        print(f"{error.filename} cannot be written: {error.strerror}.", file=sys.stderr)
+        return 1
+    print(table(course, verdicts, known, day_streak(events, now().astimezone().date())))
+    for problem in problems:
+        print(problem, file=sys.stderr)
     if trouble:
         print(f"\n{trouble}", file=sys.stderr)
     return 1 if trouble else 0
@@ -53,19 +72,31 @@ def grade(
         file = Path(keep).resolve() if keep else Path(folder) / "verdicts.json"
         workers = ["-n", str(min(2, os.cpu_count() or 1, len(katas)))] if len(katas) > 1 and not _cuda(options) else []
         command = [
-            sys.executable, "-m", "pytest", "-q", "--no-header", "--tb=short", *workers, "--verdicts", str(file), *options,
+            sys.executable, "-m", "pytest", "-q", "--no-header", "--kata-progress", *workers, "--verdicts", str(file), *options,
             *(str(k.folder) for k in katas),
         ]  # fmt: skip
-        done = subprocess.run(command, cwd=course.root, capture_output=True, text=True, check=False)
-        tail = "\n".join((done.stdout + done.stderr).strip().splitlines()[-25:])
+        status, printed = _run(command, course.root)
+        tail = "\n".join(printed[-25:])
         if not file.exists():
-            raise HarnessFault(f"pytest ended with {done.returncode} and no verdicts. Its last lines:\n{tail}")
+            raise HarnessFault(f"pytest ended with {status} and no verdicts. Its last lines:\n{tail}")
         data = json.loads(file.read_text(encoding="utf-8"))["katas"]
     lost = [k.slug for k in katas if k.slug not in data]
     trouble = ""
-    if lost or done.returncode == 3:
+    if lost or status == 3:
         trouble = f"No verdict for {', '.join(lost) or 'part of it'}; the end of what pytest printed:\n{tail}"
     return [Verdict.from_json(k.slug, data[k.slug]) for k in katas if k.slug in data], trouble
+
+
+def _run(command: list[str], root: Path) -> tuple[int, list[str]]:
+    """Run pytest, say on stderr which kata is done as it ends, and return the exit status and all lines."""
+    lines: list[str] = []
+    with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        for line in process.stdout or ():
+            if line.startswith(DONE):
+                print(f"graded {line.removeprefix(DONE).strip()}", file=sys.stderr, flush=True)
+            elif line.strip():
+                lines.append(line.rstrip())
+    return process.returncode, lines
 
 
 def _cuda(options: list[str]) -> bool:

@@ -50,12 +50,12 @@ def infinite_inputs(scene: Scene) -> Hint:
     if not x.ndim or x.shape != scene.e.shape or x.dtype.kind != "f":
         return None
     rows, nan = np.isinf(x.astype(np.float64)).any(-1), np.isnan(scene.g) & scene.w
-    if not nan.any() or nan.sum() < 0.5 * scene.w.sum() or (scene.w.any(-1) & ~rows).any():
+    wrong = scene.w.any(-1)
+    if not nan.any() or nan.sum() < 0.5 * scene.w.sum() or (wrong & ~rows).any() or (rows.all() and not wrong.all()):
         return None
-    where = "in rows that hold an infinity" if rows.all() else "only in rows that hold an infinity"
     return (
-        f"NaN appears {where}: inf - inf and 0 * inf are NaN. Check what your maximum and your differences do when a "
-        "whole tile is -inf."
+        "NaN appears only in rows that hold an infinity: inf - inf and 0 * inf are NaN. Check what your maximum and "
+        "your differences do when a whole tile is -inf."
     )
 
 
@@ -69,7 +69,7 @@ def row_sums(scene: Scene) -> Hint:
         return None
     middle, known = np.nanmedian(ratio[rows], axis=-1), np.isfinite(ratio[rows])
     unsteady = known & ~scene.same(middle[:, None] * e[rows], g[rows])
-    if unsteady.sum() > 0.01 * known.sum() or (np.abs(middle - 1) < 2 * scene.slack).any():
+    if unsteady.sum() > 0.01 * known.sum() or (np.abs(middle - 1) < max(1e-3, 2 * scene.slack)).any():
         return None
     first = int(np.flatnonzero(rows)[0])
     total = f"{plain(float(g[first].sum()), 4)} in row {first}"
@@ -80,12 +80,12 @@ def row_sums(scene: Scene) -> Hint:
     lanes = _counted_lanes(scene, rows, middle)
     if lanes:
         return (
-            f"Rows add up to less than 1 ({total}): {lanes:,} masked lanes past the end of a row are counted. They must "
-            "add 0: load them with other=-float('inf')."
+            f"Rows add up to less than 1 ({total}): {lanes:,} masked lanes past the end of a row are counted. They "
+            "must add 0: load them with other=-float('inf')."
         )
     return (
-        f"Rows add up to less than 1 ({total}): the sum that divides them is too large. Does it count lanes past the end "
-        "of the row, or parts that still belong to an older, smaller maximum?"
+        f"Rows add up to less than 1 ({total}): the sum that divides them is too large. Does it count lanes past the "
+        "end of the row, or parts that still belong to an older, smaller maximum?"
     )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from harness import wire
-from harness.cage import MEMORY_LIMIT, Outcome
+from harness.cage import Outcome
 from harness.compare import compare
 from harness.diagnose import Scene, describe
 from harness.errors import HarnessFault
@@ -74,6 +74,9 @@ def _once(job: Job, contents: list[tuple], outcome: Outcome) -> tuple[Facts, dic
         return fact("error", f"the report of your code's process cannot be read ({error}): did it write to its files or fork?"), {}
     calls = seen.get("calls") or [{}]
     facts["launches"] = calls[0].get("launches", [])
+    failure = next((c["failure"] for c in calls if c.get("failure")), None)
+    if failure and facts["word"] in ("wrong", "unwritten", "racy"):
+        facts["reason"] += f"\nYour code caught an error of its own kernel and went on: {failure}."
     facts["findings"] += list(dict.fromkeys(f for c in calls for f in c.get("findings", [])))
     facts["printed"], facts["seconds"] = outcome.printed, round(outcome.seconds, 3)
     facts["read_back"] = any(c.get("read_back") for c in calls)
@@ -90,7 +93,7 @@ def _ended(job: Job, outcome: Outcome) -> Facts | None:
         at = f" It was at line {line}." if line else ""
         return fact("timeout", f"no answer within {job.seconds:g} s.{at} A loop that does not end for these sizes?")
     if outcome.ended == "memory":
-        return fact("error", f"used more than {MEMORY_LIMIT / 2**30:g} GiB of memory and was stopped.")
+        return fact("error", f"used more than {outcome.memory_limit / 2**30:.2g} GiB of memory and was stopped.")
     if outcome.ended.startswith("signal"):
         return fact("error", f"the process died of {outcome.ended.split()[1]} in your code, outside of any checked access.")
     status = outcome.ended.split()[1]

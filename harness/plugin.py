@@ -5,6 +5,8 @@ Tests of a kata carry their facts in ``user_properties``; the controller (the on
 
 from __future__ import annotations
 
+import argparse
+
 import pytest
 
 from harness import session
@@ -26,6 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--no-record", action="store_true", help="write nothing to records/")
     group.addoption("--records", metavar="DIR", help="where records are kept (default: records/)")
     group.addoption("--verdicts", metavar="FILE.json", help="write the verdicts as JSON")
+    group.addoption("--kata-progress", action="store_true", help=argparse.SUPPRESS)  # grade reads these lines
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -106,9 +109,9 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node, error) -> None:
+def pytest_xdist_node_collection_finished(node, ids: list[str]) -> None:
     """xdist: a worker tells which tests each suite has."""
-    node.config.stash[STATE].suites.update(getattr(node, "workeroutput", {}).get("kata_suites", {}))
+    node.config.stash[STATE].collected_elsewhere(ids)
 
 
 @pytest.hookimpl(trylast=True)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.course import Course
+from harness.streaks import Standing
 from harness.verdict import Verdict
 
 
@@ -47,30 +50,52 @@ def _times(value: int, least: int) -> str:
 _STYLE = {"pass": "green", "todo": "dim", "undecided": "yellow", "slow": "yellow"}
 
 
-def table(course: Course, verdicts: Sequence[Verdict], width: int | None = None) -> str:
-    """Return the table of ``grade`` with what is next below it; plain text when standard output is not a terminal."""
+def table(
+    course: Course,
+    verdicts: Sequence[Verdict],
+    standings: Mapping[str, Standing] | None = None,
+    days: int = 0,
+    width: int | None = None,
+) -> str:
+    """Return the table of ``grade`` with what is next below it; plain text when standard output is not a terminal.
+
+    Args:
+        standings: by kata id, from the learner's records; a fresh course has none.
+        days: days in a row with a pass.
+    """
     from rich.console import Console
     from rich.table import Table
 
-    console = Console(width=width, highlight=False)
+    known = standings or {}
+    console = Console(width=width or (None if sys.stdout.isatty() else 110), highlight=False)
     rows = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("kata", "verdict", "tests", "counted", "about"):
-        rows.add_column(name, overflow="fold", no_wrap=name in ("kata", "verdict", "tests"))
+    begun = any(s.attempts for s in known.values())
+    columns = ["kata", "verdict", "tests", *(["streak", "due", "help"] if begun else []), "counted", "about"]
+    for name in columns:
+        rows.add_column(name, overflow="ellipsis", no_wrap=True)
     for verdict in verdicts:
-        spec = course.kata(verdict.slug).spec
+        kata = course.kata(verdict.slug)
         passed = sum(1 for o in verdict.tests.values() if o == "passed")
-        rows.add_row(
-            verdict.slug,
-            f"[{_STYLE.get(verdict.word, 'red')}]{verdict.word}[/]",
-            f"{passed}/{len(verdict.tests)}",
-            _brief(verdict),
-            spec.title,
-        )
+        history = _history(known.get(kata.id)) if begun else []
+        word = f"[{_STYLE.get(verdict.word, 'red')}]{verdict.word}[/]"
+        rows.add_row(verdict.slug, word, f"{passed}/{len(verdict.tests)}", *history, _brief(verdict), kata.spec.title)
     with console.capture() as capture:
         console.print(rows)
         console.print()
-        console.print(next_step(course, verdicts), markup=False)
+        if days:
+            console.print(f"{days} day{'s' if days != 1 else ''} in a row with a pass.", markup=False)
+        console.print(next_step(course, verdicts, known), markup=False, soft_wrap=True)
     return "\n".join(line.rstrip() for line in capture.get().splitlines())
+
+
+def _history(standing: Standing | None) -> list[str]:
+    """Return the cells for the pass streak, when the kata is due again, and the help of this round."""
+    if standing is None or not standing.attempts and not standing.hints_used:
+        return ["", "", ""]
+    hints = f"{standing.hints_used} hint{'s' if standing.hints_used != 1 else ''}" if standing.hints_used else ""
+    when = f"{standing.due_at:%Y-%m-%d}" if standing.due_at else ""
+    words = ", ".join(filter(None, [hints, "peek" if standing.peeked else ""]))
+    return [str(standing.streak) if standing.passes else "", "now" if standing.is_due else when, words]
 
 
 def _brief(verdict: Verdict) -> str:
@@ -80,14 +105,18 @@ def _brief(verdict: Verdict) -> str:
     return f"bytes {_times(counts['bytes'], counts['least_bytes'])}, sectors {_times(counts['sectors'], counts['least_sectors'])}"
 
 
-def next_step(course: Course, verdicts: Sequence[Verdict]) -> str:
-    """Return what to do next, and why: the first kata on the path that is not passed and whose needs are."""
+def next_step(course: Course, verdicts: Sequence[Verdict], standings: Mapping[str, Standing] | None = None) -> str:
+    """Return what to do next, and why: the first kata on the path that is not passed and whose needs are, else what
+    is due to be done again from blank."""
     done = {v.slug[3:] for v in verdicts if v.word in ("pass", "undecided")}
     open_ones = [v for v in verdicts if v.word not in ("pass", "undecided")]
     if not open_ones:
         unsure = [v.slug for v in verdicts if v.word == "undecided"]
         if unsure:
             return f"Nothing is wrong; undecided: {', '.join(unsure)}. `pytest exercises/{unsure[0]}` says what would decide."
+        due = [v.slug for v in verdicts if (s := (standings or {}).get(v.slug[3:])) is not None and s.is_due]
+        if due:
+            return f"Next: {due[0]} again from blank, because it was due.\n      nox -s reset -- {due[0]}"
         return "All of it passes."
     known = {v.slug[3:] for v in verdicts}
     ready = [v for v in open_ones if not (set(course.kata(v.slug).spec.needs) & known - done)]
@@ -95,5 +124,11 @@ def next_step(course: Course, verdicts: Sequence[Verdict]) -> str:
     why = {
         "todo": f"it is the next on the path, and its stub is untouched. Start with exercises/{chosen.slug}/README.md",
         "slow": "the result is right; now make it fast",
-    }.get(chosen.word, chosen.reason.strip().splitlines()[0] if chosen.reason.strip() else chosen.word)
+    }.get(chosen.word, _first_sentence(chosen.reason) or chosen.word)
     return f"Next: {chosen.slug}, because {why.rstrip('.')}.\n      pytest exercises/{chosen.slug}"
+
+
+def _first_sentence(text: str) -> str:
+    """Return the first sentence of a reason, without its full stop."""
+    line = (text.strip().splitlines() or [""])[0]
+    return re.split(r"(?<=[.?]) (?=[A-Z])", line)[0].rstrip(".")

@@ -31,6 +31,7 @@ from harness.spec import Case
 from harness.verdict import TestFacts, Verdict, fold
 
 PROPERTY = "kata"
+DONE = "kata done: "  # how a line begins that tells ``grade`` of a kata's verdict
 EXAMPLES = 10  # of each hypothesis test, drawn anew each run
 _GPUS = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")
 
@@ -54,6 +55,11 @@ class Session:
         self.file_for_verdicts: str | None = config.getoption("--verdicts")
         self.where = config.invocation_params.dir
         self.narrowed = _narrowed(config)
+        self.progress = config.getoption("--kata-progress")
+        self.reporter = config.pluginmanager
+        self.records = Path(config.getoption("--records") or course.root / "records")
+        self.recording = not (_unrecorded(config) or self.narrowed or self.worker)
+        self.remarks: list[str] = []
 
     @classmethod
     def from_config(cls, config: pytest.Config) -> Session:
@@ -157,6 +163,16 @@ class Session:
 
                 seed(self.choices.seed)(item.obj)
 
+    def collected_elsewhere(self, ids: list[str]) -> None:
+        """Note the tests of each suite from a worker's node ids."""
+        suites: dict[str, list[str]] = {}
+        for node in ids:
+            path, _, name = node.partition("::")
+            kata = self.course.of_path(self.course.root / path)
+            if kata is not None:
+                suites.setdefault(kata.slug, []).append(name)
+        self.suites.update(suites)
+
     # -- tests ---------------------------------------------------------------------------------------------------
 
     def file_of(self, kata: Kata) -> Path:
@@ -251,25 +267,71 @@ class Session:
                     continue
                 facts = TestFacts.from_json(data)
                 self.facts.setdefault(slug, {})[facts.name] = facts
+                if self.progress and len(self.facts[slug]) == len(self.suites.get(slug, [])):
+                    word = self._verdict(slug).word
+                    self.reporter.get_plugin("terminalreporter").write_line(f"\n{DONE}{slug} {word}")
 
     def finish(self, session: pytest.Session, status: int) -> int:
         """Fold, write ``--verdicts``, and return pytest's exit status."""
         if self.worker is not None:
-            session.config.workeroutput["kata_suites"] = self.suites
             return status
-        limits = GPU_LIMITS if self.choices.device == "cuda" else CPU_LIMITS
-        for slug, facts in sorted(self.facts.items()):
-            missing = [n for n in self.suites.get(slug, []) if n not in facts]
-            self.verdicts.append(fold(slug, list(facts.values()), seed=self.choices.seed, missing=missing, narrowed=self.narrowed, device_limits=limits))
+        self.verdicts = [self._verdict(slug) for slug in sorted(self.facts)]
         if self.file_for_verdicts:
             self._write_verdicts()
+        if self.recording:
+            self._record()
         if self.faults:
             return 3
         return status
 
+    def _verdict(self, slug: str) -> Verdict:
+        facts = self.facts[slug]
+        return fold(
+            slug,
+            list(facts.values()),
+            seed=self.choices.seed,
+            missing=[n for n in self.suites.get(slug, []) if n not in facts],
+            narrowed=self.narrowed,
+            device_limits=GPU_LIMITS if self.choices.device == "cuda" else CPU_LIMITS,
+        )
+
+    def _record(self) -> None:
+        """Append one line for each kata of the learner's that was judged whole; a failure to write is only said."""
+        from harness.record import Attempt, file_digest, versions
+        from harness.store import Store
+        from harness.streaks import help_used
+
+        done = [v for v in self.verdicts if v.whole and v.word != "todo"]
+        if not done:
+            return
+        store = Store(self.records)
+        events, problems = store.history()
+        self.remarks += problems
+        for verdict in done:
+            kata = self.course.kata(verdict.slug)
+            try:
+                store.append(
+                    Attempt(
+                        id=kata.id,
+                        slug=kata.slug,
+                        verdict=verdict.word,
+                        reason=verdict.reason,
+                        speed=verdict.speed,
+                        help=help_used(events, kata.id),
+                        source=file_digest(kata.stub),
+                        seed=verdict.seed,
+                        device=self._device_name(),
+                        versions=versions(self.course.root),
+                    )
+                )
+            except (KataError, OSError) as error:
+                self.remarks.append(str(error))
+
+    def _device_name(self) -> str:
+        return "cuda" if self.choices.device == "cuda" else f"cpu, for {self.choices.gpu.name}"
+
     def _write_verdicts(self) -> None:
-        device = f"cpu, modelled for {self.choices.gpu.name}" if self.choices.device == "cpu" else "cuda"
-        data = {"schema": 1, "device": device, "katas": {v.slug: v.to_json() for v in self.verdicts}}
+        data = {"schema": 1, "device": self._device_name(), "katas": {v.slug: v.to_json() for v in self.verdicts}}
         path = self.where / str(self.file_for_verdicts)
         with contextlib.suppress(FileNotFoundError):
             path.unlink()
@@ -277,7 +339,7 @@ class Session:
 
     def summary(self) -> list[str]:
         """Return the lines that close the run."""
-        lines = [line for v in self.verdicts for line in paragraph(v)]
+        lines = [line for v in self.verdicts for line in paragraph(v)] + list(dict.fromkeys(self.remarks))
         if self.faults:
             lines += [f"the harness itself failed (exit 3): {self.faults[0]}"]
         return lines
@@ -287,6 +349,12 @@ def _narrowed(config: pytest.Config) -> bool:
     """Return whether the command line asked for a part of a suite."""
     options = ("keyword", "markexpr", "lf", "deselect", "stepwise")
     return any(config.getoption(o, None) for o in options) or any("::" in a for a in config.args)
+
+
+def _unrecorded(config: pytest.Config) -> bool:
+    """Return whether the command line asked for something that is no attempt: another file, a replay, a part."""
+    options = ("--solutions", "--submission", "--kata-seed", "--no-speed", "--no-record", "maxfail", "collectonly")
+    return any(config.getoption(o, None) not in (None, False, 0, "") for o in options)
 
 
 def _facts(word: str, reason: str) -> dict[str, Any]:

@@ -100,11 +100,11 @@ def reference(packed, quant_state, dtype):
 def error_bound(expected, packed, quant_state, dtype):
     """Return how far honest float32 arithmetic may lie from bitsandbytes' before both are rounded to ``dtype``.
 
-    A compiler may fuse code2 * absmax2 + offset into one rounding: half an ulp of the product and of the sum. Then
-    code * absmax is rounded once on either side.
+    Half an ulp each: the product code2 * absmax2, which a fused multiply-add does not round; the sum with the offset,
+    and code * absmax, both on either side. The first counts where the offset all but cancels the product.
     """
     code, absmax, product = (t.double().abs() for t in _per_element(packed, quant_state))
-    return (code * (product + 3 * absmax) * 2.0**-24).view(quant_state.shape)
+    return (code * (product + 4 * absmax) * 2.0**-24).view(quant_state.shape)
 
 
 def cost(dims, dtype, blocksize=64, nested=False, **_):

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import numerics, rounding
+from harness import libdevice, numerics, rounding
 from harness.tests.gpu.patterns import DOTS, DTYPES, OPS, dot_operands, operands, same, ulp_distance
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -438,6 +438,19 @@ def test_libdevice_computes_known_functions_and_names_unknown_ones(results):
     assert (infinite == 1).all()
     assert said["bessel"].startswith("NotImplementedError") and "__nv_j0f" in said["bessel"]
     assert said["wrong_type"].startswith("TypeError") and "libdevice.exp" in said["wrong_type"]
+
+
+def test_libdevice_at_the_edges_as_on_an_h200():
+    def value(name: str, *args: float) -> str:
+        return str(libdevice.find(f"__nv_{name}")(*(np.array([a], np.float32) for a in args)).astype(float)[0])
+
+    assert [value("roundf", v) for v in (-0.3, 2.5, -2.5, 0.49999997)] == ["-0.0", "3.0", "-3.0", "0.0"]
+    assert value("fast_fdividef", 1.0, 2.0**127) == "0.0" and value("fast_fdividef", math.inf, 2.0**127) == "nan"
+    assert value("fast_fdividef", 1.0, math.inf) == "0.0" and value("fast_fdividef", 6.0, 3.0) == "2.0"
+    assert value("fmodf", 2.0**-125, 1.5 * 2.0**-126) == str(
+        2.0**-127
+    )  # not flushed, unlike other results
+    assert value("expf", -100.0) == "0.0" and value("rsqrtf", 1e-40) == "inf"
 
 
 def test_libdevice_values(results):
