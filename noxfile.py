@@ -34,6 +34,42 @@ def grade(session: nox.Session) -> None:
 
 
 @chore()
+def watch(session: nox.Session) -> None:
+    """Grade again at every save, until Ctrl-C: `-- 05_nf4`."""
+    python(session, "-m", "harness.watch", *session.posargs)
+
+
+@chore()
+def hint(session: nox.Session) -> None:
+    """One more hint, the mildest first; recorded: `-- 05_nf4`."""
+    python(session, "-m", "harness.hint", *session.posargs)
+
+
+@chore()
+def reset(session: nox.Session) -> None:
+    """Back to the blank stub, to do a kata again; your file is kept: `-- 05_nf4`."""
+    python(session, "-m", "harness.reset", *session.posargs)
+
+
+@chore()
+def compare(session: nox.Session) -> None:
+    """Yours beside the reference, once you have passed: `-- 05_nf4`, or with `--peek` before."""
+    python(session, "-m", "harness.compare_solutions", *session.posargs)
+
+
+@chore()
+def practice(session: nox.Session) -> None:
+    """Put the solutions behind a branch of their own, out of sight and search."""
+    python(session, "-m", "harness.practice", *session.posargs)
+
+
+@chore()
+def update(session: nox.Session) -> None:
+    """Bring upstream's changes in; what you wrote is kept."""
+    python(session, "-m", "harness.update", *session.posargs)
+
+
+@chore()
 def doctor(session: nox.Session) -> None:
     """Is everything here that grading needs? One line for each check."""
     python(session, "-m", "harness.doctor")

@@ -134,7 +134,9 @@ def patch_autotuner() -> None:
     from triton.runtime import autotuner, errors
 
     unfit = tuple(
-        getattr(errors, n) for n in ("OutOfResources", "PTXASError", "CompileTimeAssertionFailure") if hasattr(errors, n)
+        getattr(errors, n)
+        for n in ("OutOfResources", "PTXASError", "CompileTimeAssertionFailure")
+        if hasattr(errors, n)
     )
 
     def run(self, *args, **kwargs):

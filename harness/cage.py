@@ -9,13 +9,14 @@ import selectors
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness import wire
 
 MEMORY_LIMIT = 6 * 2**30  # bytes resident above what the fork server already holds; half of what is free, if less
+_NO_REPORT = 71  # the exit status of a child whose report could not be sent
 _TICK = 0.02  # seconds between two looks at the child's memory
 
 
@@ -25,7 +26,8 @@ class Outcome:
 
     Attributes:
         report: what the child wrote, or b"" when it never got there.
-        ended: "returned", "timeout", "memory", "exit <status>" or "signal <NAME>".
+        ended: "returned", "timeout", "memory", "exit <status>" or "signal <NAME>"; "returned" without a report when the
+            code under test closed our files.
         printed: the end of what it printed.
         stack: where it was when the time was up.
     """
@@ -49,7 +51,7 @@ def run(work: Callable[[], bytes], seconds: float, memory_limit: int | None = No
     sys.stderr.flush()
     pid = os.fork()
     if pid == 0:
-        _child(work, write_end, read_end, printed, stack)
+        _child(work, write_end, printed, stack)
     os.close(write_end)
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.setpgid(pid, pid)
@@ -60,23 +62,25 @@ def run(work: Callable[[], bytes], seconds: float, memory_limit: int | None = No
         kill(pid)
     _, status = os.waitpid(pid, 0)
     if ended == "":
-        ended = how(status)
+        ended = "returned" if os.waitstatus_to_exitcode(status) == _NO_REPORT else how(status)
     out = Outcome(report, ended, tail(printed), tail(stack, 20000), time.monotonic() - started, memory_limit)
     os.close(printed)
     os.close(stack)
     return out
 
 
-def _child(work: Callable[[], bytes], write_end: int, read_end: int, printed: int, stack: int) -> None:
+def _child(work: Callable[[], bytes], write_end: int, printed: int, stack: int) -> None:
     """Never returns."""
     status = 70
     try:
-        os.close(read_end)
-        settle(printed, stack)
+        settle(printed, stack, keep=(write_end,))
         data = work()
-        sys.stdout.flush()
-        wire.write_all(write_end, data)
-        status = 0
+        status = _NO_REPORT
+        with contextlib.suppress(Exception):  # the code under test may have closed standard output, or the pipe
+            sys.stdout.flush()
+        with contextlib.suppress(OSError):
+            wire.write_all(write_end, data)
+            status = 0
     except BaseException as error:  # a fault of ours: say it where the keeper can read it
         with contextlib.suppress(BaseException):
             import traceback
@@ -86,12 +90,21 @@ def _child(work: Callable[[], bytes], write_end: int, read_end: int, printed: in
         os._exit(status)
 
 
-def settle(printed: int, stack: int) -> None:
-    """In the child: own process group, no input, output to ``printed``, a stack dump to ``stack`` on SIGUSR1."""
+def settle(printed: int, stack: int, keep: Collection[int] | None = None) -> None:
+    """In the child: own process group, no input, output to ``printed``, a stack dump to ``stack`` on SIGUSR1.
+
+    All files but those and ``keep`` are closed (None: they stay open): one of them is the keeper's connection to
+    pytest, on which the learner's code could answer for the keeper.
+    """
     os.setpgid(0, 0)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(printed, 1)
     os.dup2(printed, 2)
+    if keep is not None:
+        for fd in map(int, os.listdir("/proc/self/fd")):
+            if fd > 2 and fd != stack and fd not in keep:
+                with contextlib.suppress(OSError):  # the one that listed the folder is closed already
+                    os.close(fd)
     faulthandler.register(signal.SIGUSR1, file=stack, all_threads=False)
 
 
@@ -103,7 +116,7 @@ def _watch(pid: int, read_end: int, deadline: float, limit: int) -> tuple[bytes,
             if selector.select(_TICK):
                 part = os.read(read_end, 1 << 20)
                 if not part:
-                    return bytes(parts), ("returned" if parts else "")
+                    return bytes(parts), ("returned" if parts or _lives(pid) else "")
                 parts += part
                 if len(parts) > wire.LIMIT:
                     return b"", "memory"
@@ -114,6 +127,15 @@ def _watch(pid: int, read_end: int, deadline: float, limit: int) -> tuple[bytes,
                 return b"", "timeout"
             if _resident(pid) > limit:
                 return b"", "memory"
+
+
+def _lives(pid: int) -> bool:
+    """Whether a child that hung up goes on living: it closed its files, and will never report."""
+    for _ in range(20):
+        if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+            return False
+        time.sleep(0.005)  # a process that ends closes its files a moment before its status can be seen
+    return True
 
 
 def kill(pid: int) -> None:

@@ -25,7 +25,6 @@ from harness.sanitizer import Memory, Stop
 from harness.spec import Spec
 from harness.standin import CudaIsCpu
 
-
 COUNTED_PROGRAMS = 1024  # of each launch of the traffic case; the counts of more are scaled up from these
 
 
@@ -142,9 +141,12 @@ def _one_call(spec, file, entry, args, plan: Plan, before, blobs: Blobs, kept: l
 
 
 def describe_output(out: Any, tensors: list, kept: list, memory: Memory | None, blobs: Blobs) -> dict[str, Any]:
-    """Return what the entry returned, as plain values and blobs; ``kept`` holds the earlier results, and now this one."""
+    """Return what the entry returned, as plain values and blobs; ``kept`` holds all results so far."""
     if type(out) is not torch.Tensor:
-        return {"problem": f"the entry returned {_kind(out)}; expected a plain torch.Tensor", "subclass": isinstance(out, torch.Tensor)}
+        return {
+            "problem": f"the entry returned {_kind(out)}; expected a plain torch.Tensor",
+            "subclass": isinstance(out, torch.Tensor),
+        }
     seen: dict[str, Any] = {"shape": list(out.shape), "torch_dtype": str(out.dtype).removeprefix("torch.")}
     storage = out.untyped_storage().data_ptr()
     if out.numel():
@@ -159,7 +161,9 @@ def describe_output(out: Any, tensors: list, kept: list, memory: Memory | None, 
 
 
 def _kind(value: Any) -> str:
-    return "None" if value is None else f"a {type(value).__module__}.{type(value).__qualname__}".replace("builtins.", "")
+    return (
+        "None" if value is None else f"a {type(value).__module__}.{type(value).__qualname__}".replace("builtins.", "")
+    )
 
 
 def forbid_tampering(root: Path, file: Path) -> list[str]:

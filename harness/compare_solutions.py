@@ -59,6 +59,9 @@ def main(argv: Sequence[str] | None = None, root: Path | None = None, command: C
     except KataError as error:
         print(error, file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("Stopped.", file=sys.stderr)
+        return 130
     return 0
 
 
@@ -90,9 +93,7 @@ def closed(kata: Kata, standing: Standing) -> str:
 def _record_peek(store: Store, kata: Kata, standing: Standing) -> None:
     help_used = {"hints": standing.hints_used, "peek": True}
     try:
-        store.append(
-            Attempt(kind="peek", id=kata.id, slug=kata.slug, help=help_used, source=file_digest(kata.stub))
-        )
+        store.append(Attempt(kind="peek", id=kata.id, slug=kata.slug, help=help_used, source=file_digest(kata.stub)))
         print(f"{kata.slug}: a peek, recorded. This round can still end in a pass; the streak begins again after it.\n")
     except StoreError as error:
         print(error, file=sys.stderr)
@@ -131,8 +132,8 @@ def _from_branch(course: Course, kata: Kata) -> str:
         return git.run("show", f"{BRANCH}:solutions/{slug}/kernel.py")
     except KataError as error:
         raise CourseError(
-            f"The reference of {kata.slug} is neither in solutions/ nor on the branch {BRANCH!r}, which `nox -s practice` "
-            f"makes. {error}"
+            f"The reference of {kata.slug} is neither in solutions/ nor on the branch {BRANCH!r}, which "
+            f"`nox -s practice` makes. {error}"
         ) from None
 
 
@@ -140,7 +141,7 @@ def _text(path: Path, name: str) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
-        raise CourseError(f"{name} cannot be read: {error.strerror}; `nox -s reset` brings the blank one back.") from None
+        raise CourseError(f"{name} cannot be read: {error.strerror}; `nox -s reset` brings a blank one.") from None
     except UnicodeDecodeError as error:
         raise CourseError(f"{name} is not UTF-8 at byte {error.start}; save it as UTF-8.") from None
 
@@ -163,11 +164,8 @@ def _print_diff(kata: Kata, yours: str, theirs: str) -> None:
     from rich.console import Console
     from rich.syntax import Syntax
 
-    diff = list(
-        difflib.unified_diff(
-            yours.splitlines(), theirs.splitlines(), f"yours: exercises/{kata.slug}/kernel.py", "the reference", lineterm=""
-        )
-    )
+    names = f"yours: exercises/{kata.slug}/kernel.py", "the reference"
+    diff = list(difflib.unified_diff(yours.splitlines(), theirs.splitlines(), *names, lineterm=""))
     if not diff:
         print("Yours and the reference are the same, line by line.\n")
         return
@@ -210,15 +208,18 @@ def grade_both(
         try:
             while not all(run.ended() for run in runs):
                 time.sleep(0.02)
-        except KeyboardInterrupt:
+        finally:  # Ctrl-C
             for run in runs:
-                grader.stop(run)
-            raise HarnessFault("Stopped before both were graded.") from None
+                if not run.ended():
+                    grader.stop(run)
         results = [grader.result(run) for run in runs]
-    for name, result in zip(("yours", "the reference"), results, strict=True):
-        if isinstance(result, str):
-            raise HarnessFault(f"No verdict on {name}; `nox -s doctor` looks for the cause. What was said last:\n{result}")
-    return results[0], results[1]  # type: ignore[return-value]
+    for name, (verdict, lines) in zip(("yours", "the reference"), results, strict=True):
+        if verdict is None:
+            last = "\n".join(lines)
+            raise HarnessFault(
+                f"No verdict on {name}; `nox -s doctor` looks for the cause. What was said last:\n{last}"
+            )
+    return results[0][0], results[1][0]
 
 
 def side_by_side(yours: Verdict, theirs: Verdict) -> str:
@@ -248,10 +249,8 @@ def _facts(verdict: Verdict) -> Mapping[str, str]:
     for name in ("bytes", "sectors"):
         if counts.get(f"least_{name}"):
             out[f"{name}, of the least"] = f"{counts[name] / counts[f'least_{name}']:.2f}x"
-    for name, title in (("launches", "launches"), ("programs", "programs"), ("bench_programs", "programs, bench shape")):
-        if counts.get(name):
-            out[title] = f"{counts[name]:,}"
-    return out
+    titles = {"launches": "launches", "programs": "programs", "bench_programs": "programs, bench shape"}
+    return out | {title: f"{counts[name]:,}" for name, title in titles.items() if counts.get(name)}
 
 
 if __name__ == "__main__":

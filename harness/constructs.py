@@ -16,7 +16,7 @@ _PURPOSE = {
     "dot": "a product of tiles, on the tensor cores where there are some",
     "exp2": "exp to the base 2, which the hardware has",
     "inline_asm_elementwise": "instructions of the GPU, written out",
-    "interleave": "two blocks become one whose elements alternate, so one store covers neighbouring addresses",
+    "interleave": "two blocks become one whose elements alternate: one store for neighbouring addresses",
     "join": "two blocks become one with a last axis of two",
     "make_block_ptr": "a pointer to a tile that knows its shape and strides",
     "make_tensor_descriptor": "a descriptor of the tensor, for the hardware that copies tiles",
@@ -75,7 +75,8 @@ def constructs(source: str) -> dict[str, str]:
     """
     tree = ast.parse(source)
     kernels = [f for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) and _is_jit(f)]
-    inside = {id(node) for f in kernels for node in ast.walk(f)}
+    # decorators are run by the launcher's side
+    inside = {id(node) for f in kernels for part in (f.args, *f.body) for node in ast.walk(part)}
     host = [node for node in ast.walk(tree) if id(node) not in inside]
     out: dict[str, str] = {}
     out |= _launches(host, {f.name for f in kernels})
@@ -203,23 +204,26 @@ def _memory(kernels: list[ast.FunctionDef]) -> dict[str, str]:
         if not calls:
             continue
         out[f"tl.{word} in the file"] = str(len(calls))
-        masked = [c for _, c in calls if _has(c, "mask", 1 if word == "load" else 2)]
+        masked = [c for _, c in calls if _given(c, "mask", 1 if word == "load" else 2)]
         if masked:
             out[f"a mask on tl.{word}"] = f"{len(masked)} of {len(calls)}"
-        if word == "load" and (filled := [c for c in masked if _has(c, "other", 2)]):
+        if word == "load" and (filled := [c for c in masked if _given(c, "other", 2)]):
             out["other= on masked loads, so that masked lanes hold a known value"] = f"{len(filled)} of {len(masked)}"
         for name in _HINTS:
+            key = f"{name} on tl.{word}, a wish about what stays in the cache"
             for _, call in calls:
-                for keyword in call.keywords:
-                    if keyword.arg == name and not (isinstance(keyword.value, ast.Constant) and not keyword.value.value):
-                        key = f"{name} on tl.{word}, a wish about what stays in the cache"
-                        out[key] = _merged(out, key, ast.unparse(keyword.value))
+                value = _given(call, name)
+                if value is not None and ast.unparse(value) != "''":
+                    out[key] = _merged(out, key, ast.unparse(value))
     return out
 
 
-def _has(call: ast.Call, name: str, position: int) -> bool:
-    given = next((k.value for k in call.keywords if k.arg == name), call.args[position] if len(call.args) > position else None)
-    return given is not None and not (isinstance(given, ast.Constant) and given.value is None)
+def _given(call: ast.Call, name: str, position: int | None = None) -> ast.expr | None:
+    """Return the argument of this name (or in this place) unless it is None."""
+    values = [k.value for k in call.keywords if k.arg == name]
+    if position is not None:
+        values += call.args[position : position + 1]
+    return next((v for v in values if not (isinstance(v, ast.Constant) and v.value is None)), None)
 
 
 def _loops(kernels: list[ast.FunctionDef]) -> dict[str, str]:

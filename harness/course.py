@@ -68,7 +68,9 @@ class Course:
             if name in (kata.slug, kata.id, kata.slug[:2]):
                 return kata
         known = [k.slug for k in self.katas]
-        raise CourseError(f"There is no kata {name!r}; there are {', '.join(known) or 'none'}.{did_you_mean(name, known)}")
+        raise CourseError(
+            f"There is no kata {name!r}; there are {', '.join(known) or 'none'}.{did_you_mean(name, known)}"
+        )
 
     def of_path(self, path: Path) -> Kata | None:
         """Return the kata in whose exercise folder ``path`` lies, or None."""
@@ -108,7 +110,9 @@ def source_digest(source: str) -> str:
     """
     try:
         skip = (tokenize.COMMENT, tokenize.NL, tokenize.ENCODING)
-        words = [(t.type, t.string) for t in tokenize.generate_tokens(io.StringIO(source).readline) if t.type not in skip]
+        words = [
+            (t.type, t.string) for t in tokenize.generate_tokens(io.StringIO(source).readline) if t.type not in skip
+        ]
         text = json.dumps(words)
     except (tokenize.TokenError, IndentationError, SyntaxError):
         text = source

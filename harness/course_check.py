@@ -28,7 +28,9 @@ def main(argv: list[str] | None = None) -> int:
     """Check the katas that ``argv`` names (default: all). Returns 0 when every one proves itself."""
     parser = argparse.ArgumentParser(prog="nox -s course --", description="Every kata proves itself.")
     parser.add_argument("katas", nargs="*", help="slugs, ids or numbers (default: all)")
-    parser.add_argument("--write-stubs", action="store_true", help="write harness/stubs.json from the stubs as they stand")
+    parser.add_argument(
+        "--write-stubs", action="store_true", help="write harness/stubs.json from the stubs as they stand"
+    )
     args, options = parser.parse_known_args(argv)
     try:
         course = load_course()
@@ -53,7 +55,9 @@ def check(course: Course, katas: list[Kata], options: list[str] = ()) -> list[st
     problems = [p for k in katas for p in still(course, k)]
     runs = [run for k in katas for run in _runs(k)]
     with ThreadPoolExecutor(max_workers=min(2, os.cpu_count() or 1)) as pool:
-        for (kata, name, want, _), verdict in zip(runs, pool.map(lambda r: _verdict(course, r, options), runs), strict=True):
+        for (kata, name, want, _), verdict in zip(
+            runs, pool.map(lambda r: _verdict(course, r, options), runs), strict=True
+        ):
             word, reason = verdict
             ok = word in want
             print(f"{'ok    ' if ok else 'FAILED'} {kata.slug:14} {name:34} {word}", flush=True)
@@ -129,7 +133,9 @@ def named_words(mutant: Path) -> tuple[str, ...]:
     words = tuple(w.strip() for w in re.split(r"\bor\b|,", match[1])) if match else ()
     for word in words or ("(none)",):
         if word not in WORDS or word == "pass":
-            raise KataError(f"{mutant}: names the verdict {word!r}; expected a line VERDICT: and one of {', '.join(WORDS[:-1])}.")
+            raise KataError(
+                f"{mutant}: names the verdict {word!r}; expected a line VERDICT: and one of {', '.join(WORDS[:-1])}."
+            )
     return words
 
 

@@ -1,4 +1,4 @@
-"""Desk: one kata being graded in this process. Sends its cases to the fork server, keeps what came back. No torch here."""
+"""Desk: one kata being graded here. Sends its cases to the fork server, keeps what came back. No torch here."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from harness.client import Client
 from harness.course import Kata
 from harness.device import Device
-from harness.gate import coarse
+from harness.gate import coarse, measured
 from harness.spec import Case
 from harness.verdict import TestFacts
 
@@ -27,7 +27,10 @@ CPU_LIMITS = (
     "a CPU cannot check measured speed, races inside one program, or what the compiler makes of the arithmetic "
     "(--device cuda does)"
 )
-GPU_LIMITS = "this run cannot check stray reads that stay inside mapped memory (the CPU sanitizer looked for them in the small cases)"
+GPU_LIMITS = (
+    "this run cannot check stray reads that stay inside mapped memory (the CPU sanitizer looked for them in the small "
+    "cases)"
+)
 
 
 class KataFailure(Exception):
@@ -147,7 +150,11 @@ class Desk:
             if facts["word"] not in ("pass", "undecided"):
                 return facts | {"case": case.id, "late": True}
             if facts.get("stumbled") and case.role == "bench":
-                return facts | {"word": "todo" if facts["todo"] else "error", "reason": facts["stumbled"], "case": case.id}
+                return facts | {
+                    "word": "todo" if facts["todo"] else "error",
+                    "reason": facts["stumbled"],
+                    "case": case.id,
+                }
             if reason := self._differs(key, facts):
                 return facts | {"word": "cheat", "reason": reason, "case": case.id}
         unsure = next((f for f in self.compiled.values() if f["word"] == "undecided"), None)
@@ -156,7 +163,9 @@ class Desk:
         done = {k for f in self.compiled.values() for k in f["compiled"]}
         left = len(set(self.keys) - done)
         note = [f"{left} of {left + len(done)} specialisations were run but not compiled"] if left else []
-        caught = [f"caught by your code, and no verdict: {f['caught']}" for f in self.compiled.values() if f.get("caught")]
+        caught = [
+            f"caught by your code, and no verdict: {f['caught']}" for f in self.compiled.values() if f.get("caught")
+        ]
         return {"word": "pass", "reason": "", "findings": list(dict.fromkeys(caught)), "not_checked": note}
 
     def _differs(self, key: str, facts: dict[str, Any]) -> str:
@@ -167,7 +176,9 @@ class Desk:
         a, b = ([(x["kernel"], tuple(x["grid"])) for x in side] for side in (ours, theirs))
         if a == b:
             return ""
-        return f"interpreted it launches {_shown(a)}; compiled for the GPU it launches {_shown(b)}. Both must be the same."
+        return (
+            f"interpreted it launches {_shown(a)}; compiled for the GPU it launches {_shown(b)}. Both must be the same."
+        )
 
     # -- speed ---------------------------------------------------------------------------------------------------
 
@@ -176,7 +187,7 @@ class Desk:
         if not self.choices.speed:
             return _speed("undecided", "--no-speed was given; run without it to decide.", {})
         if self.choices.device == "cuda":
-            return _speed("undecided", "speed is not measured on a GPU yet; the counts were judged on the CPU only.", {})
+            return self._measured()
         spec, gpu = self.kata.spec, self.choices.gpu
         traffic = spec.with_role("traffic")
         if not traffic:
@@ -195,6 +206,17 @@ class Desk:
         if reasons:
             return _speed("slow", "\n".join(dict.fromkeys(reasons)), counts, facts["findings"])
         return _speed("pass", "", counts, facts["findings"])
+
+    def _measured(self) -> dict[str, Any]:
+        """Time the first bench shape on this GPU."""
+        cases = self.bench_cases()
+        if not cases:
+            return _speed("pass", "", {})
+        facts = self.connect("cuda").ask(self.request(cases[0], timed=True))
+        if facts["word"] != "pass":
+            return facts | {"case": cases[0].id}
+        spec = self.kata.spec
+        return facts | measured(facts["timing"], spec.gate_gpu, facts["cost"], facts["gpu"], self.choices.gpu)
 
 
 def _counts(facts: dict[str, Any], bench: list[dict[str, Any]]) -> dict[str, Any]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import re
+from typing import Any
 
 # (pattern in "ErrorType: message", what to do)
 _HINTS = (
@@ -11,14 +13,14 @@ _HINTS = (
      "tl.make_tensor_descriptor."),
     (r"arange's range must be a power of 2|power of (2|two)",
      "A block's size must be a power of two: pass triton.next_power_of_2(n) and mask the rest."),
-    (r"arange's arguments must be of type tl\.constexpr|must be (a )?constexpr",
+    (r"arange's arguments must be of type tl\.constexpr|must (be|have type) (a )?`?constexpr",
      "Sizes of blocks are known when the kernel is compiled: declare the parameter as `NAME: tl.constexpr`."),
     (r"Boolean value of Tensor with more than one value|needs one value, but this is a block",
      "A block has many values; choose per element with tl.where(condition, a, b)."),
     (r"Unsupported function referenced|unsupported function",
      "Inside a kernel only tl.* and @triton.jit functions exist: a GPU cannot call back into Python."),
     (r"Cannot access global variable|global variable .* without",
-     "A kernel sees module globals only if they are tl.constexpr: NAME = tl.constexpr(value), or pass it as an argument."),
+     "A kernel sees module globals only if they are tl.constexpr: NAME = tl.constexpr(value), or pass it on."),
     (r"(M >= \d+.*K >= \d+|Input shapes should have)",
      "Tensor cores take tiles of at least 16 along K: make the block sizes of tl.dot 16 or more."),
     (r"is assigned from|type stays consistent|Loop-carried variable|initial value for",
@@ -28,6 +30,9 @@ _HINTS = (
     (r"multiple targets|several targets", "Write one assignment a line."),
     (r"Did you forget to add @triton\.jit|outside of the scope of a kernel",
      "tl.* works only inside a function with @triton.jit, started as kernel[grid](…)."),
+    (r"'(int|constexpr)' object has no attribute 'to'",
+     "An argument that is 1 becomes a constant, which has no .to(): convert what it is multiplied with, "
+     "offs.to(tl.int64) * stride."),
     (r"'NoneType' object is not subscriptable.*|'function' object is not subscriptable",
      "kernel[grid](…) needs @triton.jit above the kernel."),
     (r"0 active drivers", "That question needs a GPU; ask inside the entry, not while the file is imported."),
@@ -35,19 +40,42 @@ _HINTS = (
      "That is Python, but not Triton: a kernel may use if, for, while, tl.* and arithmetic."),
     (r"can't convert cuda|Torch not compiled with CUDA|No CUDA GPUs|Found no NVIDIA driver",
      "There is no GPU on this machine; allocate with device=x.device, which works everywhere."),
-    (r"unrecognised|unexpected keyword", "A launch takes the kernel's own parameters, num_warps, num_stages and num_ctas."),
+    (r"unrecognised|unexpected keyword",
+     "A launch takes the kernel's own parameters, num_warps, num_stages and num_ctas."),
 )  # fmt: skip
+
+
+# what CUDA's math library has and tl has not
+_LIBDEVICE = "tan tanh sinh cosh asin acos atan pow log1p expm1 log10 cbrt isnan isinf round rint trunc fmod".split()
 
 
 def hint(error: BaseException, code: str = "") -> str:
     """Return what to do next about ``error``, raised at the learner's line ``code``; empty when nothing is known."""
-    text = f"{type(error).__name__}: {error}"
-    if isinstance(error, AssertionError) and re.search(r"is_cuda|\.device", code):
+    text = f"{type(error).__name__}: {said(error)}"
+    asks = isinstance(error, AssertionError) and re.search(r"is_cuda|\.device\b", code)
+    if asks or re.search(r"(?i)\b(cuda|gpu) tensor|\bon (cuda|(a|the) gpu)\b", text):
         return (
             "Without a GPU the tensors are on the CPU, so this check cannot hold here. Remove it, or compare devices "
             "with each other: assert x.device == out.device."
         )
+    if missing := re.search(r"module 'triton\.language[\w.]*' has no attribute '(\w+)'", text):
+        return _nearest(missing[1], getattr(error, "obj", None))
     for pattern, advice in _HINTS:
         if re.search(pattern, text):
             return advice
     return ""
+
+
+def _nearest(name: str, module: Any) -> str:
+    if name in _LIBDEVICE:
+        return f"{name} is in CUDA's math library: from triton.language.extra import libdevice; libdevice.{name}(x)."
+    close = difflib.get_close_matches(name, dir(module), n=1, cutoff=0.7)
+    return f"Did you mean tl.{close[0]}?" if close else ""
+
+
+def said(error: BaseException) -> str:
+    """Return ``str(error)``, also for an exception that raises when it is asked for it."""
+    try:
+        return str(error).strip()
+    except BaseException:
+        return "(an exception whose message cannot be shown)"

@@ -44,15 +44,69 @@ def coarse(
         reasons.append(f"{count} launches a call ({names}); this kata asks for {max_launches}: each one more reads and "
                        "writes memory again.")  # fmt: skip
     if count >= MANY_LAUNCHES:
-        reasons.append(f"{count:,} launches a call; each costs the host some microseconds. One launch with a bigger grid will do.")
+        reasons.append(
+            f"{count:,} launches a call; each costs the host some microseconds. One launch with a bigger grid will do."
+        )
     idle = _few_programs(bench, device)
     if idle:
         reasons.append(idle)
     if counters["sectors"] * _SECTOR >= SECTOR_FACTOR * least:
         reasons.append(_sectors(counters, least))
     if moved > BYTES_FACTOR * least + SLACK_BYTES:
-        reasons.append(f"moves {moved:,} bytes to and from memory where {least:,} would do ({moved / least:.1f} times as many).")
+        reasons.append(
+            f"moves {moved:,} bytes to and from memory where {least:,} would do ({moved / least:.1f} times as many)."
+        )
     return reasons
+
+
+def measured(
+    timing: Mapping[str, Any], gate: float, cost: Mapping[str, int], gpu: str, device: Device
+) -> dict[str, Any]:
+    """Return ``word``, ``reason`` and ``speed`` of a bench shape that was timed.
+
+    Args:
+        timing: ``timing.measure``'s result.
+        gate: the share of the limit that is asked for.
+        cost: ``cost()`` of the shape.
+        gpu: the name of the GPU that ran it.
+        device: the GPU whose datasheet says which limit binds.
+    """
+    moved = cost["bytes_read"] + cost["bytes_written"]
+    share, low, high = timing["share"], timing["low"], timing["high"]
+    speed = {
+        "kind": "measured",
+        "share": round(share, 4),
+        "gate": gate,
+        "band": [round(low, 4), round(high, 4)],
+        "binds": "DRAM",
+    }
+    peak = max(device.peaks.values(), default=0.0)
+    if peak and cost["flops"] / peak > moved / device.mem_bw:
+        return {
+            "word": "undecided",
+            "reason": "this kata is bound by arithmetic, whose limit is not measured yet.",
+            "speed": speed,
+        }
+    ours, copy = (sorted(timing[k])[len(timing[k]) // 2] for k in ("ours_s", "limit_s"))
+    text = (
+        f"{ours * 1e6:,.0f} us on {gpu} for {moved / 1e6:,.0f} MB; a copy of as many bytes takes {copy * 1e6:,.0f} us: "
+        f"{share:.0%} of the limit ({low:.1%} to {high:.1%}), where {gate:.0%} is asked for"
+    )
+    if share > 1.1:
+        return {
+            "word": "undecided",
+            "reason": f"{text}. Faster than a copy of the bytes cannot be: measure again.",
+            "speed": speed,
+        }
+    if high < gate:
+        return {"word": "slow", "reason": text + ".", "speed": speed}
+    if low < gate:
+        return {
+            "word": "undecided",
+            "reason": text + ": too close to call; run it again on an idle GPU.",
+            "speed": speed,
+        }
+    return {"word": "pass", "reason": "", "speed": speed | {"text": text}}
 
 
 def _sectors(counters: Mapping[str, Any], least: int) -> str:
@@ -75,8 +129,8 @@ def _few_programs(bench: Sequence[Mapping[str, Any]], device: Device) -> str:
         return ""
     n = _programs(busiest)
     return (
-        f"{n:,} program{'s' if n != 1 else ''} of {busiest['kernel']} for the whole bench shape: {device.sms - n} of the "
-        f"{device.sms} SMs of {device.name} have nothing to do. Launch at least one program per SM."
+        f"{n:,} program{'s' if n != 1 else ''} of {busiest['kernel']} for the whole bench shape: {device.sms - n} of "
+        f"the {device.sms} SMs of {device.name} have nothing to do. Launch at least one program per SM."
     )
 
 

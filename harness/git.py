@@ -8,7 +8,7 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -21,7 +21,8 @@ IDENTITY = ("-c", f"user.name={NAME}", "-c", f"user.email={EMAIL}")
 
 # set by git for its hooks: they would point our commands at another repository, or at another index of this one
 _OF_A_CALLER = {
-    f"GIT_{name}" for name in ("DIR", "WORK_TREE", "INDEX_FILE", "OBJECT_DIRECTORY", "COMMON_DIR", "NAMESPACE", "PREFIX")
+    f"GIT_{name}"
+    for name in ("DIR", "WORK_TREE", "INDEX_FILE", "OBJECT_DIRECTORY", "COMMON_DIR", "NAMESPACE", "PREFIX")
 }
 
 _execute = subprocess.run  # the one call that tests make fail
@@ -60,8 +61,9 @@ class Git:
 
         Ctrl-C waits for the end of a command that works on this disk: git is never stopped in the middle of the tree.
         """
-        if self.show:
-            self.show("$ " + " ".join([*(f"{k}={shlex.quote(v)}" for k, v in (env or {}).items()), shown("git", *args)]))
+        self.say(
+            "$ " + " ".join([*(f"{k}={shlex.quote(v)}" for k, v in (env or {}).items()), shlex.join(["git", *args])])
+        )
         kept = {name: value for name, value in os.environ.items() if name not in _OF_A_CALLER}
         full = {**kept, "LC_ALL": "C", "LANGUAGE": "C", **(env or {})}  # reasons in the language of our sentences
         far = "fetch" in args or "ls-remote" in args
@@ -89,8 +91,13 @@ class Git:
             raise GitError(f"git {verb(args)} failed: {reason(done)}." + (f" {then}" if then else ""))
         return done.out
 
-    def line(self, *args: str) -> str | None:
-        """Return the one line that ``git args`` printed, or None when it failed: for questions whose answer may be no."""
+    def say(self, text: str) -> None:
+        """Say something between the commands; nothing where they are not shown."""
+        if self.show:
+            self.show(text)
+
+    def ask(self, *args: str) -> str | None:
+        """Return what ``git args`` printed, stripped, or None when it failed: for questions whose answer may be no."""
         done = self.call(*args)
         return None if done.status else done.out.strip()
 
@@ -114,11 +121,6 @@ def run(*args: str, root: Path = ROOT, show: Callable[[str], None] | None = say)
     return Git(root, show).run(*args)
 
 
-def shown(*words: str) -> str:
-    """Return a command as one would type it."""
-    return shlex.join(words)
-
-
 def verb(args: tuple[str, ...]) -> str:
     """Return the name of a git command: the first word that is no option."""
     words = iter(args)
@@ -134,13 +136,17 @@ def reason(done: Done) -> str:
     """Return git's reason for a failure without its prefix and full stop."""
     lines = [line.strip() for line in done.err.splitlines() if line.strip()]
     told = [line for line in lines if line.startswith(("fatal:", "error:"))]
-    told = told or [line for line in lines if not line.startswith(("hint:", "warning:"))] or [f"it ended with {done.status}"]
+    told = (
+        told
+        or [line for line in lines if not line.startswith(("hint:", "warning:"))]
+        or [f"it ended with {done.status}"]
+    )
     return told[0].removeprefix("fatal:").removeprefix("error:").strip().rstrip(".:")
 
 
-def in_the_way(done: Done) -> list[str]:
-    """Return the files that git named when it refused to overwrite them."""
-    return [line.strip() for line in done.err.splitlines() if line.startswith("\t")]
+def few(paths: Sequence[str]) -> str:
+    """Return the first three of these, and how many more there are."""
+    return ", ".join(paths[:3]) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")
 
 
 @contextlib.contextmanager

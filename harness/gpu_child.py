@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from harness import launches
 from harness.child import Blobs, Plan, describe_output
+from harness.compare import compare
 from harness.hostwatch import HostWatch
-from harness.inputs import bits, map_tensors, named_tensors, span_bytes
+from harness.inputs import bits, make_inputs, map_tensors, named_tensors, span_bytes
 from harness.launches import Launch
 from harness.loader import find_entry, load_source, raised
 from harness.spec import Spec
+from harness.timing import measure
+
+if TYPE_CHECKING:
+    from harness.keeper import Job
 
 GUARD = 4096  # bytes of poison before and after each buffer
 _GUARD_BYTE = 0x5B
@@ -93,7 +100,9 @@ def run_calls(spec: Spec, file: Path, contents: list[tuple[Any, ...]], blobs: Bl
         return seen
     guards = Guards()
     names = {id(t): n for n, t in named_tensors(spec, contents[0])}
-    args = tuple(map_tensors(a, lambda t: guards.place(names.get(id(t), "an input"), t, copy=True)) for a in contents[0])
+    args = tuple(
+        map_tensors(a, lambda t: guards.place(names.get(id(t), "an input"), t, copy=True)) for a in contents[0]
+    )
     targets = named_tensors(spec, args)
     kept: list[torch.Tensor] = []
     for plan in (Plan(), Plan(contents=1, poison=1), Plan(poison=1)):
@@ -107,7 +116,53 @@ def run_calls(spec: Spec, file: Path, contents: list[tuple[Any, ...]], blobs: Bl
     return seen
 
 
-def _one_call(file, entry, args, targets, before, plan: Plan, guards: Guards, blobs: Blobs, kept: list) -> dict[str, Any]:
+def time_calls(job: Job) -> dict[str, Any]:
+    """Time the bench shape of ``job`` with real contents, and look at what the timed calls returned."""
+    _wire_up()
+    torch.set_num_threads(8)  # the contents of a real layer are drawn on the CPU
+    full = make_inputs(job.spec, job.reference, dataclasses.replace(job.case, role="small"))
+    try:
+        if str(job.file) not in _modules:
+            _modules[str(job.file)] = load_source(job.file, f"kata_{job.spec.id}")
+        entry = find_entry(_modules[str(job.file)], job.spec.entry)
+        sets = [tuple(map_tensors(a, lambda t: t.to("cuda").clone()) for a in full) for _ in range(2)]
+        last: list[Any] = [None, None]
+
+        def caller(i: int) -> Callable[[], None]:
+            def call() -> None:
+                last[i] = entry(*sets[i])
+
+            return call
+
+        timing = measure([caller(0), caller(1)], sum(job.cost()[k] for k in ("bytes_read", "bytes_written")))
+        problem = next((p for i in range(2) if (p := _sampled_problem(job, sets[i], last[i]))), "")
+    except BaseException as error:
+        return {"raised": raised(error, job.file).to_json()}
+    return {"timing": timing, "problem": problem, "gpu": torch.cuda.get_device_name()}
+
+
+def _sampled_problem(job: Job, args: tuple[Any, ...], out: Any, samples: int = 2**20) -> str:
+    """Compare a million elements of a timed result with the reference, computed here: the shape is too big for a CPU."""
+    expected = job.reference.reference(*args)
+    bound = getattr(job.reference, "error_bound", lambda *_: 0.0)(expected, *args)
+    if type(out) is not torch.Tensor or out.shape != expected.shape:
+        return "a timed call returned something else than the small cases did"
+    at = torch.randint(0, out.numel(), (min(samples, out.numel()),), device="cuda")
+
+    def pick(t: Any) -> Any:
+        return t.reshape(-1)[at].cpu() if isinstance(t, torch.Tensor) and t.numel() > 1 else t
+
+    mismatch = compare(pick(expected), pick(out), bound=pick(bound), ulp=job.spec.ulp, nan_allowed=False)
+    return (
+        ""
+        if mismatch is None
+        else f"{mismatch.count:,} of {mismatch.total:,} sampled elements of a timed call are wrong"
+    )
+
+
+def _one_call(
+    file, entry, args, targets, before, plan: Plan, guards: Guards, blobs: Blobs, kept: list
+) -> dict[str, Any]:
     _seen.clear()
     watch = GuardedWatch(plan.poison, guards)
     seen: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""The keeper for a real GPU: one long-lived child runs the cases of a file, compiled; a device error ends only that child.
+"""The keeper for a real GPU: one long-lived child runs a file's cases, compiled; a device error ends only that child.
 
 Opening the GPU costs half a second, so the child stays for the next case of the same file. It draws the inputs from
 the seed itself; the expected values are computed here, on the CPU, after it has answered.
@@ -35,14 +35,15 @@ class Keeper:
         from harness.keeper import Job
 
         job = Job(request)
-        contents = [job.inputs(0), job.inputs(1)]
+        timed = bool(request.get("timed"))
+        contents = [] if timed else [job.inputs(0), job.inputs(1)]
         if self.cell is None or self.file != request["file"]:
             self._drop()
             self.cell, self.file = Cell(), request["file"]
         outcome = self.cell.ask(request, job.seconds + COMPILE_SECONDS)
         if outcome.ended != "returned":
             self._drop()
-        facts = judge.gpu_facts(job, contents, outcome)
+        facts = judge.timed_facts(job, outcome) if timed else judge.gpu_facts(job, contents, outcome)
         if facts.pop("device_error", False):
             self._drop()
         return facts
@@ -141,11 +142,13 @@ def _answer_all(ask_read: int, answer_write: int) -> int:
             return 0
         request, _ = wire.unpack(_exactly(ask_read, _LENGTH.unpack(head)[0]) or b"")
         job = Job(request)
-        contents = [job.inputs(0), job.inputs(1)]
         if attempts is None:
             attempts = forbid_tampering(ROOT, Path(request["file"]))
         blobs = Blobs()
-        seen = gpu_child.run_calls(job.spec, job.file, contents, blobs)
+        if request.get("timed"):
+            seen = gpu_child.time_calls(job)
+        else:
+            seen = gpu_child.run_calls(job.spec, job.file, [job.inputs(0), job.inputs(1)], blobs)
         data = wire.pack(seen | {"tampering": attempts}, blobs.parts)
         wire.write_all(answer_write, _LENGTH.pack(len(data)) + data)
 

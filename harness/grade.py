@@ -54,9 +54,7 @@ def main(argv: list[str] | None = None) -> int:
     return 1 if trouble else 0
 
 
-def grade(
-    course: Course, katas: list[Kata], options: list[str], keep: str | None = None
-) -> tuple[list[Verdict], str]:
+def grade(course: Course, katas: list[Kata], options: list[str], keep: str | None = None) -> tuple[list[Verdict], str]:
     """Run the suites of ``katas`` in one pytest; return their verdicts, in order, and what went wrong with the rest.
 
     Args:
@@ -72,8 +70,8 @@ def grade(
         file = Path(keep).resolve() if keep else Path(folder) / "verdicts.json"
         workers = ["-n", str(min(2, os.cpu_count() or 1, len(katas)))] if len(katas) > 1 and not _cuda(options) else []
         command = [
-            sys.executable, "-m", "pytest", "-q", "--no-header", "--kata-progress", *workers, "--verdicts", str(file), *options,
-            *(str(k.folder) for k in katas),
+            sys.executable, "-m", "pytest", "-q", "--no-header", "--kata-progress", *workers, "--verdicts", str(file),
+            *options, *(str(k.folder) for k in katas),
         ]  # fmt: skip
         status, printed = _run(command, course.root)
         tail = "\n".join(printed[-25:])

@@ -1,4 +1,4 @@
-"""``nox -s hint -- 05_nf4``: one more hint of the kata's README, the mildest first; each one is recorded. No torch here."""
+"""``nox -s hint -- 05_nf4``: one more hint of the kata's README, the mildest first, recorded. No torch here."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Hint:
 
 
 def main(argv: Sequence[str] | None = None, root: Path | None = None) -> int:
-    """Show the next hint of the kata that ``argv`` names. Returns 0, or 1 after one sentence that says what is wrong."""
+    """Show the next hint of the kata that ``argv`` names. Returns 0, or 1 after a sentence about what is wrong."""
     parser = argparse.ArgumentParser(prog="nox -s hint --", description="One more hint, the mildest first.")
     parser.add_argument("kata", help="slug, id or number, such as 05_nf4")
     parser.add_argument("--again", action="store_true", help="show the hints of this round once more; records nothing")
@@ -65,7 +65,7 @@ def read_hints(kata: Kata) -> list[Hint]:
         raise CourseError(f"exercises/{kata.slug}/README.md cannot be read: {error.strerror}.") from None
     found = [Hint(_NUMBER.sub("", (title or "").strip()), body.strip()) for title, body in _BLOCK.findall(text)]
     if not found:
-        raise CourseError(f"exercises/{kata.slug}/README.md has no hints: expected <details> blocks, the mildest first.")
+        raise CourseError(f"exercises/{kata.slug}/README.md has no hints; expected <details> blocks, mildest first.")
     return found
 
 
@@ -90,7 +90,9 @@ def _show_next(kata: Kata, hints: Sequence[Hint], seen: int, store: Store) -> No
     try:
         store.append(Attempt(kind="hint", id=kata.id, slug=kata.slug, reason=hint.title, help={"hints": seen + 1}))
     except StoreError as error:
-        unrecorded = f"{error}\nSo the next call shows this hint again; all of them stand in exercises/{kata.slug}/README.md."
+        unrecorded = (
+            f"{error}\nSo the next call shows this hint again; exercises/{kata.slug}/README.md has all of them."
+        )
     _print(kata, hint, seen + 1, len(hints))
     left = len(hints) - seen - 1
     if left:
@@ -116,7 +118,7 @@ def none_left(course: Course, kata: Kata, count: int) -> str:
     ]
     if (course.root / "lessons" / kata.slug).is_dir():
         rows.append((f"lessons/{kata.slug}", "the idea behind the kata, with a worked example"))
-    rows.append((f"nox -s compare -- {kata.slug} --peek", "the reference beside yours; recorded, and it ends the streak"))
+    rows.append((f"nox -s compare -- {kata.slug} --peek", "the reference beside yours; recorded, ends the streak"))
     return steps(f"{kata.slug}: all {count} hints were shown in this round. What else helps:", *rows)
 
 

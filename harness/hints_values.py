@@ -32,8 +32,8 @@ def hidden_nan(scene: Scene) -> Hint:
     if not hidden.any() or hidden.sum() < 0.95 * scene.w.sum():
         return None
     return (
-        "NaN is expected there, as torch has it, and the kernel hides it: look for a maximum or a comparison that "
-        "ignores NaN, or a tl.where that replaces it."
+        "NaN is expected there, as torch has it, and a number was found: NaN and infinities must get through the "
+        "maximum, the differences and the sum, and no tl.where may replace them."
     )
 
 
@@ -105,8 +105,8 @@ def _factors(scene: Scene, size: int) -> np.ndarray | None:
 def _steady(scene: Scene, e: np.ndarray, g: np.ndarray, ratio: np.ndarray, wrong: np.ndarray) -> np.ndarray | None:
     """Return the factor of each row (NaN: unknown), or None unless the rows are steady and explain ``wrong``.
 
-    A row counts with four known ratios; nearly every wrong element must lie in a counted row whose factor is clearly
-    not 1, nearly every element of those must be wrong, and the factors must differ.
+    A row counts with four known ratios. Nearly every wrong element must lie in a counted row, most in rows whose factor
+    is clearly not 1; nearly every element of those must be wrong; and the factors must differ.
     """
     counted = np.isfinite(ratio).sum(-1) >= 4
     if counted.sum() < 2:
@@ -117,7 +117,7 @@ def _steady(scene: Scene, e: np.ndarray, g: np.ndarray, ratio: np.ndarray, wrong
     clear = np.abs(middle - 1) > 2 * scene.slack
     inside = wrong_there[clear].sum()
     spread = np.ptp(middle) > 2 * scene.slack * np.abs(middle).max()
-    if not steady or not spread or inside < max(4, 0.95 * wrong.sum()):
+    if not steady or not spread or wrong_there.sum() < 0.95 * wrong.sum() or inside < max(4, 0.5 * wrong.sum()):
         return None
     if (known & clear[:, None] & ~wrong_there).sum() > 0.02 * inside:
         return None

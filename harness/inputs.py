@@ -114,7 +114,9 @@ def _write(view: torch.Tensor, values: torch.Tensor, layout: str) -> None:
 
 def _drawn(shape: tuple[int, ...], dtype: torch.dtype, fill: str, generator: torch.Generator) -> torch.Tensor:
     if fill not in FILLS:
-        raise SpecError(f"fill {fill!r} is unknown; expected one of {', '.join(FILLS)} or a name from the kata's FILLS.")
+        raise SpecError(
+            f"fill {fill!r} is unknown; expected one of {', '.join(FILLS)} or a name from the kata's FILLS."
+        )
     if dtype == torch.bool:
         return torch.randint(0, 2, shape, generator=generator).to(dtype)
     if not dtype.is_floating_point:

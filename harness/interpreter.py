@@ -336,7 +336,9 @@ def _patch_functions(interp: Any, tl: Any) -> None:
 
     interp.InterpretedFunction.run = run
     interp.InterpretedFunction.__call__ = call
-    interp.InterpretedFunction.warmup = lambda self, *args, grid=None, **kwargs: launches.StandInKernel(self, args, kwargs)
+    interp.InterpretedFunction.warmup = lambda self, *args, grid=None, **kwargs: launches.StandInKernel(
+        self, args, kwargs
+    )
 
 
 _helpers: dict[str, Callable[..., Any]] = {}
@@ -390,7 +392,9 @@ def _launch(interp: Any, tl: Any, kernel: Any, grid: Any, args: tuple, kwargs: d
     except (Stop, KernelError):
         raise
     except RecursionError:
-        machine.failure = f"line {learner_line()}: a @triton.jit function calls itself; Triton does not compile recursion"
+        machine.failure = (
+            f"line {learner_line()}: a @triton.jit function calls itself; Triton does not compile recursion"
+        )
         raise KernelError(machine.failure) from None
     except Exception as error:
         machine.failure = f"{type(error).__name__}: {error}"
@@ -402,7 +406,13 @@ def _launch(interp: Any, tl: Any, kernel: Any, grid: Any, args: tuple, kwargs: d
 
 
 def _constant(value: Any) -> Any:
-    return ConstInt(value) if type(value) is int else getattr(value, "value", value) if type(value).__name__ == "constexpr" else value
+    return (
+        ConstInt(value)
+        if type(value) is int
+        else getattr(value, "value", value)
+        if type(value).__name__ == "constexpr"
+        else value
+    )
 
 
 def _argument(interp: Any, tl: Any, memory: Memory, name: str, value: Any) -> Any:

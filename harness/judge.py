@@ -44,7 +44,7 @@ def cpu_facts(job: Job, contents: list[tuple], call: Callable[[dict[str, Any]], 
         if again["word"] == "pass":
             lines = ", ".join(str(n) for n in seen["unmasked_fill"])
             again["findings"].append(
-                f"line {lines}: a masked load without `other=`: Triton leaves such lanes undefined. Today's NVIDIA GPUs "
+                f"line {lines}: a masked load without `other=`: Triton leaves such lanes undefined. NVIDIA GPUs "
                 "give 0, and with 0 the result is right; write other= to be safe"
             )
             facts = again
@@ -63,6 +63,22 @@ def gpu_facts(job: Job, contents: list[tuple], outcome: Outcome) -> Facts:
     return facts
 
 
+def timed_facts(job: Job, outcome: Outcome) -> Facts:
+    """Judge one bench shape that was timed on a GPU."""
+    ended = _ended(job, outcome)
+    if ended is not None:
+        return ended
+    try:
+        seen, _ = wire.unpack(outcome.report)
+    except ValueError as error:
+        return fact("error", f"the report of your code's process cannot be read ({error}).")
+    if seen.get("raised"):
+        return _raised(seen["raised"])
+    if seen["problem"]:
+        return fact("wrong", seen["problem"] + ".")
+    return fact("pass", timing=seen["timing"], gpu=seen["gpu"], cost=job.cost())
+
+
 def _once(job: Job, contents: list[tuple], outcome: Outcome) -> tuple[Facts, dict[str, Any]]:
     ended = _ended(job, outcome)
     if ended is not None:
@@ -71,7 +87,9 @@ def _once(job: Job, contents: list[tuple], outcome: Outcome) -> tuple[Facts, dic
         seen, blobs = wire.unpack(outcome.report)
         facts = _from_seen(job, contents, seen, blobs)
     except (ValueError, KeyError, IndexError, TypeError) as error:
-        return fact("error", f"the report of your code's process cannot be read ({error}): did it write to its files or fork?"), {}
+        return fact(
+            "error", f"the report of your code's process cannot be read ({error}): did it write to its files or fork?"
+        ), {}
     calls = seen.get("calls") or [{}]
     facts["launches"] = calls[0].get("launches", [])
     failure = next((c["failure"] for c in calls if c.get("failure")), None)
@@ -95,7 +113,9 @@ def _ended(job: Job, outcome: Outcome) -> Facts | None:
     if outcome.ended == "memory":
         return fact("error", f"used more than {outcome.memory_limit / 2**30:.2g} GiB of memory and was stopped.")
     if outcome.ended.startswith("signal"):
-        return fact("error", f"the process died of {outcome.ended.split()[1]} in your code, outside of any checked access.")
+        return fact(
+            "error", f"the process died of {outcome.ended.split()[1]} in your code, outside of any checked access."
+        )
     status = outcome.ended.split()[1]
     if status == "70" and "harness: " in outcome.printed:
         raise HarnessFault(f"the harness failed in the child process. {outcome.printed[-1500:]}")
@@ -134,8 +154,11 @@ def _raised(info: dict[str, Any]) -> Facts:
 
 def _device_error(text: str) -> Facts:
     if "illegal memory access" in text:
-        return fact("out-of-bounds", f"the GPU stopped the kernel: {text}. A load or store left all memory; run the same case "
-                    "with --device cpu to see which.", device_error=True)  # fmt: skip
+        return fact(
+            "out-of-bounds",
+            f"the GPU stopped the kernel: {text}. A load or store left all memory; --device cpu says which.",
+            device_error=True,
+        )
     return fact("error", f"the GPU stopped the kernel: {text}.", device_error=True)
 
 
@@ -299,13 +322,20 @@ def _values(
     expected, bound = _expected(job, args)
     got = _got(call, blobs)
     if list(expected.shape) != list(got.shape):
-        raise HarnessFault(f"{job.folder.name}/reference.py returned {list(expected.shape)} for a result {list(got.shape)}.")
+        raise HarnessFault(
+            f"{job.folder.name}/reference.py returned {list(expected.shape)} for a result {list(got.shape)}."
+        )
     if ignore is not None:
         got = torch.where(torch.from_numpy(ignore.copy()), expected.to(got.dtype), got)
     mismatch = compare(expected, got, bound=bound, ulp=job.spec.ulp, nan_allowed=_nan_allowed(job))
     if mismatch is None:
         return None
-    return describe(_scene(job, args, call, blobs, expected, got, mismatch.wrong), mismatch, entry=job.spec.entry, case_id=job.case.id)
+    return describe(
+        _scene(job, args, call, blobs, expected, got, mismatch.wrong),
+        mismatch,
+        entry=job.spec.entry,
+        case_id=job.case.id,
+    )
 
 
 def _scene(job: Job, args, call, blobs, expected, got, wrong) -> Scene:
@@ -334,7 +364,7 @@ def _numpy(tensor: torch.Tensor) -> np.ndarray:
 
 
 def _asm_free(job: Job, contents: list[tuple], call: Callable[[dict[str, Any]], Outcome], facts: Facts) -> Facts:
-    """Inline PTX cannot run here. Elements that change with its made-up results are left out; the rest must be right."""
+    """Inline PTX cannot run here. Elements that depend on its invented results are left out; the rest must be right."""
     first, second = call({}), call({"asm_fill": 1})
     if first.ended != "returned" or second.ended != "returned":
         return facts
@@ -356,7 +386,12 @@ def compile_facts(job: Job, outcome: Outcome) -> Facts:
     ended = _ended(job, outcome)
     if ended is not None:
         if ended["word"] == "timeout":
-            return fact("undecided", f"compiling took longer than {outcome.seconds:.0f} s; --device cuda decides.", launches=[], compiled={})
+            return fact(
+                "undecided",
+                f"compiling took longer than {outcome.seconds:.0f} s; --device cuda decides.",
+                launches=[],
+                compiled={},
+            )
         return ended | {"launches": [], "compiled": {}}
     try:
         seen, _ = wire.unpack(outcome.report)

@@ -1,6 +1,6 @@
 """The keeper: one trusted process for each client and kind of server; builds inputs, cages the learner's code, judges.
 
-Everything that decides stands here: the child only ever sees the inputs, and the reference is computed after it is dead.
+Everything that decides stands here: the child sees only the inputs, and the reference is computed after it is dead.
 """
 
 from __future__ import annotations
@@ -120,7 +120,9 @@ class Job:
         except KataError:
             raise
         except Exception as error:
-            raise KataError(f"{self.folder.name}: the inputs of case {self.case.id!r} cannot be made: {error!r}.") from error
+            raise KataError(
+                f"{self.folder.name}: the inputs of case {self.case.id!r} cannot be made: {error!r}."
+            ) from error
 
     def cost(self) -> dict[str, int]:
         """Return the kata's ``cost()`` for this case."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -39,9 +40,15 @@ def full_grid(grid: Any) -> tuple[int, int, int]:
     """Return the grid as three whole numbers.
 
     Raises:
+        TypeError: it is no tuple or list, or an entry is no whole number; Triton's own words for that help nobody.
         ValueError: it has more than three entries, or one that is negative or above CUDA's limit.
     """
-    sizes = [int(g) for g in (grid if isinstance(grid, tuple | list) else (grid,))]
+    if not isinstance(grid, tuple | list):
+        raise TypeError(f"grid = {grid!r} is no tuple or list; write kernel[({grid!r},)](…)")
+    try:
+        sizes = [operator.index(getattr(g, "value", g)) for g in grid]
+    except TypeError:
+        raise TypeError(f"grid = {grid!r}: the number of programs is a whole number; use // or triton.cdiv") from None
     if not 1 <= len(sizes) <= 3:
         raise ValueError(f"grid = {grid!r} has {len(sizes)} entries; a grid has one to three")
     for axis, (size, limit) in enumerate(zip(sizes, (2**31 - 1, 65535, 65535), strict=False)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import re
 import sys
 import traceback
 import types
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import did_you_mean
-from harness.explain import hint
+from harness.explain import hint, said
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,10 @@ class Raised:
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
         return asdict(self)
+
+
+# raised by Triton or by us about what the learner wrote, wherever the innermost frame is
+_THEIRS = ("KernelError", "CompilationError", "ValueError", "UnsupportedLanguageConstruct")
 
 
 class NoEntry(Exception):
@@ -69,7 +74,7 @@ def raised(error: BaseException, file: Path) -> Raised:
     if isinstance(error, NoEntry):
         return Raised("NoEntry", str(error), 0, False, False)
     if isinstance(error, SyntaxError) and error.filename == str(file):
-        text = f"line {error.lineno}: {error.msg}" + (f"\n    {error.text.strip()}" if error.text else "")
+        text = f"line {error.lineno}: {error.msg}" + (f"\n    {error.text.strip()[:160]}" if error.text else "")
         return Raised(type(error).__name__, text, error.lineno or 0, False, False)
     cause = error
     while type(cause).__name__ in ("InterpreterError", "CompilationError") and cause.__cause__ is not None:
@@ -78,12 +83,11 @@ def raised(error: BaseException, file: Path) -> Raised:
     mine = [f for f in traceback.extract_tb(cause.__traceback__) if f.filename == str(file)] or [
         f for f in frames if f.filename == str(file)
     ]
-    line = mine[-1].lineno or 0 if mine else 0
+    line = _compiled_line(cause, file) or (mine[-1].lineno or 0 if mine else 0)
     last = traceback.extract_tb(cause.__traceback__)
     inside = bool(last) and last[-1].filename == str(file)
     code = linecache.getline(str(file), line).strip() if line else ""
-    message = str(cause).strip() or type(cause).__name__
-    text = f"{type(cause).__name__}: {message}" if type(cause).__name__ != "KernelError" else message
+    message = text = _words(cause)
     if line and not message.startswith("line "):
         text = f"line {line}: {text}\n    {code}"
     advice = hint(cause, code)
@@ -92,5 +96,31 @@ def raised(error: BaseException, file: Path) -> Raised:
         text=text + (f"\n{advice}" if advice else ""),
         line=line,
         todo=isinstance(cause, NotImplementedError) and inside,
-        ours=not inside and type(cause).__name__ not in ("KernelError", "CompilationError", "ValueError", "UnsupportedLanguageConstruct"),
+        ours=not inside and type(cause).__name__ not in _THEIRS,
     )
+
+
+def _words(error: BaseException) -> str:
+    """Return what an exception says, without what only Triton's own developers can use."""
+    kind, text = type(error).__name__, said(error)
+    if kind == "KernelError":
+        return text
+    if kind == "PTXASError":
+        reasons = re.findall(r"error\s*: (.+)", text)
+        return f"{kind}: {'; '.join(dict.fromkeys(reasons))}" if reasons else f"{kind}: {text}"
+    text = str(getattr(error, "error_message", None) or text) if hasattr(error, "node") else text
+    quoted = re.fullmatch(r"(\w+)\((['\"])(.*)\2,?\)", text, re.DOTALL)  # Triton keeps an exception as its repr
+    if hasattr(error, "node") and quoted:
+        kind, text = quoted[1], quoted[3].replace("\\'", "'").replace("\\n", "\n")
+    return f"{kind}: {text}" if text else kind
+
+
+def _compiled_line(error: BaseException, file: Path) -> int:
+    """Return the line of ``file`` that Triton's compiler complains about; 0 when it does not say, or is elsewhere."""
+    source, at = getattr(error, "src", None), getattr(getattr(error, "node", None), "lineno", 0)
+    if not isinstance(source, str) or not at:
+        return 0
+    wanted = [text.strip() for text in source.strip("\n").splitlines()]
+    lines = [text.strip() for text in linecache.getlines(str(file))]
+    first = next((i for i in range(len(lines)) if lines[i : i + len(wanted)] == wanted), None)
+    return 0 if first is None else first + at

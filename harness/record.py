@@ -141,7 +141,7 @@ def file_digest(file: Path) -> str:
 
 def first_line(text: str) -> str:
     """Return the first line of a reason, cut to REASON_CHARS."""
-    line = (text.strip().splitlines() or [""])[0]
+    line = (text.strip().splitlines() or [""])[0].rstrip()
     return line if len(line) <= REASON_CHARS else line[: REASON_CHARS - 1] + "…"
 
 

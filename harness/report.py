@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from textwrap import shorten
 from typing import Any
 
 from harness.course import Course
@@ -15,12 +16,19 @@ from harness.verdict import Verdict
 def paragraph(verdict: Verdict) -> list[str]:
     """Return the lines that close a kata's run: the word, why, what was counted, notes, what was not checked."""
     passed = sum(1 for o in verdict.tests.values() if o == "passed")
-    lines = ["", f"{verdict.slug}: {verdict.word}   ({passed} of {len(verdict.tests)} tests passed, seed {verdict.seed})"]
+    lines = [
+        "",
+        f"{verdict.slug}: {verdict.word}   ({passed} of {len(verdict.tests)} tests passed, seed {verdict.seed})",
+    ]
     if verdict.word not in ("pass", "todo") and verdict.reason:
         first = verdict.reason.strip().splitlines()[0]
         lines.append(f"  why: {first}" + (f"  [{verdict.failed_in}]" if verdict.failed_in else ""))
     if verdict.word == "todo":
-        lines.append(f"  next: exercises/{verdict.slug}/README.md says what to do; then edit kernel.py and run this again")
+        lines.append(
+            f"  next: exercises/{verdict.slug}/README.md says what to do; then edit kernel.py and run this again"
+        )
+    if text := (verdict.speed or {}).get("text"):
+        lines.append(f"  measured: {text}")
     if counts := counted(verdict.speed):
         lines.append(f"  counted: {counts}")
     lines += [f"  note: {f}" for f in verdict.findings]
@@ -73,12 +81,16 @@ def table(
     columns = ["kata", "verdict", "tests", *(["streak", "due", "help"] if begun else []), "counted", "about"]
     for name in columns:
         rows.add_column(name, overflow="ellipsis", no_wrap=True)
+    cells = []
     for verdict in verdicts:
         kata = course.kata(verdict.slug)
         passed = sum(1 for o in verdict.tests.values() if o == "passed")
         history = _history(known.get(kata.id)) if begun else []
-        word = f"[{_STYLE.get(verdict.word, 'red')}]{verdict.word}[/]"
-        rows.add_row(verdict.slug, word, f"{passed}/{len(verdict.tests)}", *history, _brief(verdict), kata.spec.title)
+        cells.append([verdict.slug, verdict.word, f"{passed}/{len(verdict.tests)}", *history, _brief(verdict)])
+    used = sum(max(len(row[i]) for row in [columns, *cells]) + 2 for i in range(len(columns) - 1)) if cells else 0
+    for verdict, row in zip(verdicts, cells, strict=True):
+        title = shorten(course.kata(verdict.slug).spec.title, max(12, console.width - used), placeholder=" …")
+        rows.add_row(row[0], f"[{_STYLE.get(verdict.word, 'red')}]{verdict.word}[/]", *row[2:], title)
     with console.capture() as capture:
         console.print(rows)
         console.print()
@@ -102,7 +114,8 @@ def _brief(verdict: Verdict) -> str:
     counts = (verdict.speed or {}).get("counts") or {}
     if not counts:
         return ""
-    return f"bytes {_times(counts['bytes'], counts['least_bytes'])}, sectors {_times(counts['sectors'], counts['least_sectors'])}"
+    sectors = _times(counts["sectors"], counts["least_sectors"])
+    return f"bytes {_times(counts['bytes'], counts['least_bytes'])}, sectors {sectors}"
 
 
 def next_step(course: Course, verdicts: Sequence[Verdict], standings: Mapping[str, Standing] | None = None) -> str:
@@ -113,7 +126,8 @@ def next_step(course: Course, verdicts: Sequence[Verdict], standings: Mapping[st
     if not open_ones:
         unsure = [v.slug for v in verdicts if v.word == "undecided"]
         if unsure:
-            return f"Nothing is wrong; undecided: {', '.join(unsure)}. `pytest exercises/{unsure[0]}` says what would decide."
+            names = ", ".join(unsure)
+            return f"Nothing is wrong; undecided: {names}. `pytest exercises/{unsure[0]}` says what would decide."
         due = [v.slug for v in verdicts if (s := (standings or {}).get(v.slug[3:])) is not None and s.is_due]
         if due:
             return f"Next: {due[0]} again from blank, because it was due.\n      nox -s reset -- {due[0]}"

@@ -20,7 +20,8 @@ from harness.verdict import Verdict
 
 SERVER = "KATA_SERVER"  # the environment variable that names the folder of a fork server which is there already
 
-Command = Callable[[Kata, Path, Sequence[str]], list[str]]  # a kata, the file for its verdict, options -> what grades it
+# a kata, the file for its verdict, further options for pytest -> what grades it
+Command = Callable[[Kata, Path, Sequence[str]], list[str]]
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,9 @@ class Grader:
         command: what grades a kata (default: pytest, with a fork server).
     """
 
-    def __init__(self, course: Course, options: Sequence[str] = (), cuda: bool = False, command: Command | None = None) -> None:
+    def __init__(
+        self, course: Course, options: Sequence[str] = (), cuda: bool = False, command: Command | None = None
+    ) -> None:
         self.course, self.options, self.cuda = course, list(options), cuda
         self.command = command or self._pytest
         self.warm = command is None
@@ -72,8 +75,9 @@ class Grader:
         env = dict(os.environ) | ({SERVER: str(self.server.folder)} if self.server else {})
         with open(log, "wb") as out:
             process = subprocess.Popen(
-                self.command(kata, verdicts, [*self.options, *options]), cwd=self.course.root, env=env, stdin=subprocess.DEVNULL, stdout=out,
-                stderr=subprocess.STDOUT, start_new_session=True,  # Ctrl-C is for the one who watches
+                self.command(kata, verdicts, [*self.options, *options]), cwd=self.course.root, env=env,
+                stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C is for the one who watches
             )  # fmt: skip
         return Rerun(kata, text, process, verdicts, log, time.monotonic())
 
@@ -86,27 +90,31 @@ class Grader:
             end_keepers(self.server.process.pid)
         self._tidy(rerun)
 
-    def result(self, rerun: Rerun) -> Verdict | str:
-        """Return the verdict of a rerun that ended, or the last lines of what went wrong instead."""
+    def result(self, rerun: Rerun) -> tuple[Verdict | None, list[str]]:
+        """Return the verdict of a rerun that ended, or None, and the lines to say beside it.
+
+        With a verdict these are about records that could not be written; without one, the last that pytest said.
+        """
         try:
             data = json.loads(rerun.verdicts.read_text(encoding="utf-8"))["katas"].get(rerun.kata.slug)
         except (OSError, ValueError):
             data = None
-        text = rerun.log.read_text(encoding="utf-8", errors="replace")
+        lines = [line.strip() for line in rerun.log.read_text(encoding="utf-8", errors="replace").splitlines()]
         self._tidy(rerun)
         if data is None or rerun.process.returncode == 3:
             self._drop_server()  # it may be the cause; the next rerun gets another
-            lines = [line.strip() for line in text.splitlines() if line.strip()]
-            return "\n".join(lines[-3:]) or f"pytest ended with {rerun.process.returncode} and said nothing"
-        return Verdict.from_json(rerun.kata.slug, data)
+            last = [line for line in lines if line][-3:]
+            return None, last or [f"pytest ended with {rerun.process.returncode} and said nothing."]
+        return Verdict.from_json(rerun.kata.slug, data), [line for line in lines if line.startswith("Not recorded")]
 
     def _tidy(self, rerun: Rerun) -> None:
         for file in (rerun.verdicts, rerun.log):
             file.unlink(missing_ok=True)
 
-    def _pytest(self, kata: Kata, verdicts: Path, options: Sequence[str]) -> list[str]:
-        words = ["-m", "pytest", "-q", "--no-header", "--tb=no", "--verdicts", str(verdicts), *options, str(kata.folder)]
-        return [sys.executable, *words]
+    @staticmethod
+    def _pytest(kata: Kata, verdicts: Path, options: Sequence[str]) -> list[str]:
+        words = ["-q", "--no-header", "--tb=no", "--verdicts", str(verdicts), *options, str(kata.folder)]
+        return [sys.executable, "-m", "pytest", *words]
 
     def _have_server(self) -> None:
         if not self.warm or (self.server is not None and self.server.process.poll() is None):

@@ -1,4 +1,4 @@
-"""``nox -s reset -- 05_nf4``: back to the blank stub, to do the kata again; the learner's file is kept. No torch here."""
+"""``nox -s reset -- 05_nf4``: back to the blank stub, and the learner's file is kept. No torch here."""
 
 from __future__ import annotations
 
@@ -40,17 +40,21 @@ def main(argv: Sequence[str] | None = None, root: Path | None = None) -> int:
 
 
 def blank(course: Course, kata: Kata) -> bytes:
-    """Return the pristine stub of a kata, checked against ``harness/stubs.json``. Raises CourseError, GitError."""
+    """Return the pristine stub of a kata, checked against ``harness/stubs.json``. Raises CourseError."""
     text = pristine_stub(course.root, kata.slug)
-    known = course.stub_digests.get(kata.id)
-    if known is None:
-        raise CourseError(f"harness/stubs.json does not know {kata.slug}; bring upstream in with `nox -s update`.")
-    if source_digest(text) != known:
+    if text is None:
+        if course.is_untouched(kata, kata.stub):
+            return kata.stub.read_bytes()
         raise CourseError(
-            f"The stub of {kata.slug} that was found is not the one that harness/stubs.json names; nothing was changed. "
+            f"The blank stub of {kata.slug} is nowhere here (a ZIP or a shallow clone has no history to take it from); "
+            f"nothing was changed. Take exercises/{kata.slug}/kernel.py from a fresh clone of the course."
+        )
+    if source_digest(text) != course.stub_digests.get(kata.id):
+        raise CourseError(
+            f"The stub of {kata.slug} that git has is not the one that harness/stubs.json names; nothing was changed. "
             "`nox -s update` brings both to the same state."
         )
-    return text.encode("utf-8")
+    return text.encode("utf-8", "surrogateescape")
 
 
 def reset(course: Course, kata: Kata, stub: bytes, store: Store) -> None:
@@ -94,7 +98,9 @@ def _put(kata: Kata, stub: bytes) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             draft.unlink()
-        raise CourseError(f"exercises/{kata.slug}/kernel.py cannot be written: {error.strerror}; it is as it was.") from None
+        raise CourseError(
+            f"exercises/{kata.slug}/kernel.py cannot be written: {error.strerror}; it is as it was."
+        ) from None
 
 
 def _shown(path: Path, root: Path) -> str:

@@ -24,7 +24,7 @@ _HALF = 1 << (REGION_BITS - 1)
 
 
 class Stop(BaseException):
-    """Ends a launch at the first forbidden access. Not an Exception: a learner's ``except Exception`` must not eat it."""
+    """Ends a launch at the first forbidden access. Not an Exception: a learner's ``except`` must not eat it."""
 
 
 @dataclass
@@ -108,7 +108,9 @@ def valid_offsets(tensor: torch.Tensor) -> Callable[[np.ndarray, int], np.ndarra
 class Memory:
     """All memory of one call: the regions of the current launch, and what the stores did to each storage."""
 
-    def __init__(self, known: list[tuple[str, torch.Tensor]], masked_fill: str = "poison", counting: bool = False) -> None:
+    def __init__(
+        self, known: list[tuple[str, torch.Tensor]], masked_fill: str = "poison", counting: bool = False
+    ) -> None:
         self.known = known
         self.masked_fill, self.counting = masked_fill, counting
         self.regions: list[Region] = []
@@ -220,7 +222,9 @@ class Memory:
         elif number < len(self.regions):
             region = self.regions[number]
         else:
-            region = self.regions[min(range(len(self.regions)), key=lambda i: abs(i - number))] if self.regions else None
+            region = (
+                self.regions[min(range(len(self.regions)), key=lambda i: abs(i - number))] if self.regions else None
+            )
             self._forbid("out-of-bounds", region, addresses, None, width, kind)
         offsets = (addresses - np.uint64(region.base)).view(np.int64)
         ok = region.valid(offsets, width)
@@ -266,7 +270,7 @@ class Memory:
         first = int(bad[0])
         index, numel, shape = first // size, region.tensor.numel(), list(region.tensor.shape)
         if what == "misaligned":
-            return f"{head} {width} bytes at byte {first} of {region.name}: not a multiple of {width}, which a GPU refuses."
+            return f"{head} {width} bytes at byte {first} of {region.name}: not a multiple of {width}; a GPU refuses."
         text = f"{head} element {index:,} of {region.name}"
         if numel == 0:
             return f"{text}, which is an empty tensor {shape}: there is nothing to read or write."
@@ -302,13 +306,13 @@ class Memory:
             if differ.any():
                 at = int(np.flatnonzero(differ)[0])
                 self.race = self.race or (
-                    f"line {self.where()}: programs {int(before[at] & 0xFFFFFFFF)} and {self.program} both store to element "
-                    f"{int(offsets[at]) // new.itemsize:,} of {region.name}, with different values "
+                    f"line {self.where()}: programs {int(before[at] & 0xFFFFFFFF)} and {self.program} both store to "
+                    f"element {int(offsets[at]) // new.itemsize:,} of {region.name}, with different values "
                     f"({old[at]!s} and {new[at]!s}); on a GPU either may win"
                 )
             else:
                 self.findings[
-                    f"line {self.where()}: several programs store the same values to {region.name}; right, but done twice"
+                    f"line {self.where()}: several programs store the same values to {region.name}: work done twice"
                 ] = None
         for byte in range(new.itemsize):
             shadow.written[first + byte] = True
@@ -318,7 +322,9 @@ class Memory:
         key = (self.where(), kind, region.name)
         site = self.sites.setdefault(key, Site(*key))
         real = offsets + region.tensor.data_ptr()
-        sectors = np.unique(np.concatenate([real // SECTOR, (real + width - 1) // SECTOR]) if width > 1 else real // SECTOR)
+        sectors = np.unique(
+            np.concatenate([real // SECTOR, (real + width - 1) // SECTOR]) if width > 1 else real // SECTOR
+        )
         site.executions += 1
         site.lanes += len(offsets)
         site.bytes += len(offsets) * width

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -23,7 +23,7 @@ _LOOK = 1.0  # seconds between two looks at the files themselves, in case an eve
 _FILES = ("kernel.py", "exercise.toml", "reference.py", "test_kernel.py")
 
 # file systems that other systems write to, or that tell nobody about it
-_SILENT = re.compile(r"9p|drvfs|v9fs|nfs\d?|cifs|smb\d?|smbfs|vboxsf|virtiofs|fuse(\..*)?|fakeowner|afs|lustre|gpfs|prl_fs")
+_SILENT = re.compile(r"9p|drvfs|nfs\d?|cifs|smb\d?|smbfs|vboxsf|virtiofs|fuse(\..*)?|fakeowner|afs|lustre|gpfs|prl_fs")
 
 Stamp = tuple[tuple[int, bytes] | None, ...]
 
@@ -94,8 +94,8 @@ def looks(katas: Sequence[Kata], stop: Stop, polling: bool | None = None) -> Ite
     step = round(STEP * 1000)
     while not stop.is_set():
         inodes, there = _inodes(folders), [f for f in folders if f.is_dir()]
+        yield True  # something may have been saved before the watch begins
         if not there:
-            yield True
             time.sleep(STEP)
             continue
         watching = watch(
@@ -103,16 +103,27 @@ def looks(katas: Sequence[Kata], stop: Stop, polling: bool | None = None) -> Ite
             stop_event=stop, recursive=False, force_polling=polling, poll_delay_ms=2 * step,
             ignore_permission_denied=True,
         )  # fmt: skip
-        with contextlib.closing(watching), contextlib.suppress(FileNotFoundError):
-            yield True  # something may have been saved before the watch began
+        try:
+            with contextlib.closing(watching):
+                yield from _until_replaced(watching, folders, inodes)
+        except FileNotFoundError:  # a folder went just now
+            continue
+        except OSError as error:  # this user has no watches left, mostly because of an IDE
+            if polling:
+                raise KataError(f"The files cannot be watched: {error}.") from None
+            polling = True
+
+
+def _until_replaced(watching: Iterable[Collection[object]], folders: Sequence[Path], inodes: list) -> Iterator[bool]:
+    """Yield whether it is time to look; end when a folder was replaced, as by a change of branch."""
+    last = time.monotonic()
+    for changes in watching:
+        late = time.monotonic() - last > _LOOK
+        if changes or late:
             last = time.monotonic()
-            for changes in watching:
-                late = time.monotonic() - last > _LOOK
-                if changes or late:
-                    last = time.monotonic()
-                yield bool(changes) or late
-                if late and _inodes(folders) != inodes:
-                    break  # a folder was replaced, as by a change of branch: watch the new one
+        yield bool(changes) or late
+        if late and _inodes(folders) != inodes:
+            return
 
 
 def _inodes(folders: Sequence[Path]) -> list[int | None]:

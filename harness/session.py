@@ -21,7 +21,6 @@ from harness.desk import (
     KataFailure,
     Runner,
     as_test_facts,
-    failure_text,
     replay_command,
 )
 from harness.device import find_device
@@ -99,7 +98,11 @@ class Session:
     def start(self, config: pytest.Config) -> None:
         """Start the fork server unless every file in question is an untouched stub, or a worker does the work."""
         paths = [(self.where / a.split("::")[0]).resolve() for a in config.args]
-        katas = [k for k in self.course.katas if any(p == k.folder or p in k.folder.parents or k.folder in p.parents for p in paths)]
+        katas = [
+            k
+            for k in self.course.katas
+            if any(p == k.folder or p in k.folder.parents or k.folder in p.parents for p in paths)
+        ]
         if katas:
             _load_profile()
         if self.worker is not None or config.getoption("collectonly", False):
@@ -189,7 +192,9 @@ class Session:
         """Return the desk of the test's kata."""
         kata = self.kata_of(item)
         if kata is None:
-            raise HarnessFault(f"{item.nodeid} uses a fixture of the katas but is not in exercises/NN_name/test_kernel.py.")
+            raise HarnessFault(
+                f"{item.nodeid} uses a fixture of the katas but is not in exercises/NN_name/test_kernel.py."
+            )
         if kata.slug not in self.desks:
             self.desks[kata.slug] = Desk(kata, self.file_of(kata), self.choices, self.connect)
         return self.desks[kata.slug]
@@ -204,7 +209,9 @@ class Session:
             word = "undecided" if self.choices.solutions else "error"
             runner.fail("", _facts(word, reason), None)
         if self.course.is_untouched(desk.kata, desk.file):
-            runner.fail("", _facts("todo", "the stub is untouched: read README.md beside it, then fill in the TODOs."), None)
+            runner.fail(
+                "", _facts("todo", "the stub is untouched: read README.md beside it, then fill in the TODOs."), None
+            )
         return runner
 
     def compiles(self, item: pytest.Item):

@@ -223,7 +223,9 @@ class _Table:
 
 def _one_of(value: Any, known: tuple[str, ...], where: str) -> str:
     if value not in known:
-        raise SpecError(f"{where}: {value!r} is unknown; expected one of {', '.join(known)}.{did_you_mean(str(value), known)}")
+        raise SpecError(
+            f"{where}: {value!r} is unknown; expected one of {', '.join(known)}.{did_you_mean(str(value), known)}"
+        )
     return value
 
 

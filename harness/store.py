@@ -51,7 +51,8 @@ class Store:
         """Return this clone's random name, made on first use.
 
         It stands where no clone, branch or commit takes it along: in the git directory, or without one (or where that
-        cannot be written) in ``.clone-id``, which ``.gitignore`` excludes. Raises StoreError.
+        cannot be written) in ``.clone-id``, which ``.gitignore`` excludes. Two first runs at once may make two names;
+        both then have their file, and both are read. Raises StoreError.
         """
         if self._clone:
             return self._clone
@@ -66,7 +67,7 @@ class Store:
             try:
                 place.parent.mkdir(parents=True, exist_ok=True)
                 _put(place, secrets.token_hex(6).encode() + b"\n")
-                self._clone = place.read_text(encoding="ascii").strip()  # of two first runs at once, the later one's
+                self._clone = place.read_text(encoding="ascii").strip()
                 return self._clone
             except OSError as error:
                 refused = error

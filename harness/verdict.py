@@ -105,7 +105,10 @@ def fold(
     first = next((f for f in facts if f.word == word and f.reason), None)
     reason, failed_in = (first.reason, first.name) if first and word != "pass" else ("", "")
     if word == "pass" and (missing or narrowed):
-        word, names = "undecided", f"; not run: {', '.join(missing[:4])}{', …' if len(missing) > 4 else ''}" if missing else ""
+        word, names = (
+            "undecided",
+            f"; not run: {', '.join(missing[:4])}{', …' if len(missing) > 4 else ''}" if missing else "",
+        )
         reason = f"only part of the suite ran{names}. Run all of it for a verdict."
     return Verdict(
         slug=slug,
@@ -114,7 +117,9 @@ def fold(
         tests=outcomes | dict.fromkeys(missing, "not run"),
         speed=next((f.speed for f in facts if f.speed), None),
         findings=tuple(dict.fromkeys(x for f in facts for x in f.findings)),
-        not_checked=tuple(dict.fromkeys([x for f in facts for x in f.not_checked] + [device_limits] * bool(device_limits))),
+        not_checked=tuple(
+            dict.fromkeys([x for f in facts for x in f.not_checked] + [device_limits] * bool(device_limits))
+        ),
         seed=seed,
         whole=not missing and not narrowed,
         failed_in=failed_in,

@@ -25,7 +25,7 @@ _STYLE = {"pass": "bold green", "todo": "dim", "undecided": "yellow", "slow": "y
 
 
 def main(argv: Sequence[str] | None = None, root: Path | None = None) -> int:
-    """Watch the katas that ``argv`` names. Returns 0 when Ctrl-C ends it, 1 after one sentence that says what is wrong."""
+    """Watch the katas that ``argv`` names. Returns 0 when Ctrl-C ends it, 1 after a sentence about what is wrong."""
     parser = argparse.ArgumentParser(
         prog="nox -s watch --", description="Grade at every save.", epilog="Further options go to pytest: --gpu A100."
     )
@@ -43,7 +43,8 @@ def main(argv: Sequence[str] | None = None, root: Path | None = None) -> int:
             watcher = Watcher(katas, grader, Screen())
             with contextlib.suppress(KeyboardInterrupt):
                 watcher.loop(threading.Event(), args.poll or None)
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not cut the tidying short
+            for number in (signal.SIGINT, signal.SIGTERM):  # a second Ctrl-C must not cut the tidying short
+                signal.signal(number, signal.SIG_IGN)
             watcher.end()
     except KataError as error:
         print(error, file=sys.stderr)
@@ -113,14 +114,14 @@ class Watcher:
             return
         self.rerun = None
         seconds = time.monotonic() - rerun.started
-        result = self.grader.result(rerun)
-        if isinstance(result, str):
-            self.screen.fault(rerun.kata, result)
+        verdict, lines = self.grader.result(rerun)
+        if verdict is None:
+            self.screen.fault(rerun.kata, lines)
             return
         self.count += 1
         text, before = self.last.get(rerun.kata.slug, (rerun.text, None))
-        self.last[rerun.kata.slug] = (rerun.text, result)
-        self.screen.graded(result, before, edited(text, rerun.text), seconds)
+        self.last[rerun.kata.slug] = (rerun.text, verdict)
+        self.screen.graded(verdict, before, edited(text, rerun.text), seconds, lines)
 
 
 def edited(before: str, after: str) -> str:
@@ -165,10 +166,12 @@ class Screen:
         """Show, in a terminal only, that a rerun is under way."""
         self._hush()
         if self.console.is_terminal:
-            self.status = self.console.status(f"{kata.slug}: grading …")
+            self.status = self.console.status(f"{kata.slug}: grading …", refresh_per_second=5)
             self.status.start()
 
-    def graded(self, verdict: Verdict, before: Verdict | None, edit: str, seconds: float) -> None:
+    def graded(
+        self, verdict: Verdict, before: Verdict | None, edit: str, seconds: float, remarks: Sequence[str] = ()
+    ) -> None:
         """Say the verdict, why, and what changed since the last one of this kata."""
         passed = sum(1 for o in verdict.tests.values() if o == "passed")
         rest = f"   {passed} of {len(verdict.tests)} tests, {seconds:.1f} s"
@@ -181,6 +184,8 @@ class Screen:
         changes += [c for c in (edit, moved(before.speed, verdict.speed) if before else "") if c]
         if changes:
             self._say(f"          changed: {'; '.join(changes)}")
+        for remark in remarks:
+            self._say(f"          {remark}")
 
     def stopped(self, kata: Kata) -> None:
         """Say that a rerun was given up, since the file was saved again."""
@@ -190,10 +195,10 @@ class Screen:
         """Say that there is nothing to grade."""
         self._say(f"{_clock()}  {kata.slug}  kernel.py is gone; it is graded when it is back")
 
-    def fault(self, kata: Kata, text: str) -> None:
+    def fault(self, kata: Kata, lines: Sequence[str]) -> None:
         """Say that no verdict came, and the last that was said instead."""
         self._say(f"{_clock()}  {kata.slug}  no verdict; `nox -s doctor` looks for the cause. What was said last:")
-        for line in text.splitlines():
+        for line in lines:
             self._say(f"          {line}")
 
     def ended(self, count: int) -> None:

@@ -94,6 +94,7 @@ def scalar_condition(out_ptr, n, N: tl.constexpr):
     tl.store(out_ptr + i, i + 1, mask=mask)
     tl.store(out_ptr + i, i + 9, mask=mask & (n > 100))
     tl.store(out_ptr + N + i, tl.histogram(i // 2 + tl.where(i > 6, 100, 0), N))
+    tl.store(out_ptr + 2 * N + i, tl.histogram(i // 2 - 1, N, mask=i < 5))
 
 
 @triton.jit
@@ -163,9 +164,11 @@ def results() -> dict:
     constants[(1,)](x, got, 16)
     out["constants"] = {"x": x.tolist(), "got": got.view(6, 16).tolist()}
 
-    got = torch.zeros(32, dtype=torch.int32)
+    got = torch.zeros(48, dtype=torch.int32)
     scalar_condition[(1,)](got, 7, 16)
-    out["scalar_condition"] = got.view(2, 16).tolist()
+    out["scalar_condition"] = got.view(3, 16).tolist()
+    two = interpreter.TensorHandle(np.array([1.0, 2.0], np.float32), tl.float32)
+    out["comparison"] = str(interpreter.interpreter_builder.create_fcmpOLT(two, two).dtype)
 
     x = torch.linspace(-2, 2, 16)
     got = torch.zeros(4 * 16)

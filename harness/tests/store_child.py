@@ -68,7 +68,8 @@ def killed(folder: Path, times: int) -> None:
 
 
 def together(folder: Path, lines: int) -> None:
-    """Let two runs append at the same time."""
+    """Let two runs append to one file at the same time."""
+    Store(folder).clone_id()  # two first runs of all could give the clone two names, and write two files
     children = []
     for writer in range(2):
         child = os.fork()

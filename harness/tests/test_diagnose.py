@@ -400,7 +400,7 @@ KNOWN = {
     exp_vanishes: "Subtract each row's own maximum before exp(); masked lanes have no say in it",
     infinite_rows: "NaN appears only in rows that hold an infinity",
     all_rows_infinite: "NaN appears only in rows that hold an infinity",
-    hidden_nan: "NaN is expected there, as torch has it, and the kernel hides it",
+    hidden_nan: "NaN is expected there, as torch has it, and a number was found",
     square_overflows: "a value on the way overflows",
     all_nan: "Every element is NaN although all inputs are finite",
     some_nan: "Every wrong element is NaN although all inputs are finite",

@@ -447,9 +447,7 @@ def test_libdevice_at_the_edges_as_on_an_h200():
     assert [value("roundf", v) for v in (-0.3, 2.5, -2.5, 0.49999997)] == ["-0.0", "3.0", "-3.0", "0.0"]
     assert value("fast_fdividef", 1.0, 2.0**127) == "0.0" and value("fast_fdividef", math.inf, 2.0**127) == "nan"
     assert value("fast_fdividef", 1.0, math.inf) == "0.0" and value("fast_fdividef", 6.0, 3.0) == "2.0"
-    assert value("fmodf", 2.0**-125, 1.5 * 2.0**-126) == str(
-        2.0**-127
-    )  # not flushed, unlike other results
+    assert value("fmodf", 2.0**-125, 1.5 * 2.0**-126) == str(2.0**-127)  # not flushed, unlike other results
     assert value("expf", -100.0) == "0.0" and value("rsqrtf", 1e-40) == "inf"
 
 
@@ -541,10 +539,12 @@ def test_constants_selection_and_bitcasts(results):
 
 
 def test_a_scalar_condition_masks_a_block(results):
-    written, counted = results.kernels["scalar_condition"]
+    written, counted, masked = results.kernels["scalar_condition"]
 
     assert written == [1, 2, 3, 4, 5] + [0] * 11
     assert counted == [2, 2, 2, 1] + [0] * 12
+    assert masked == [2, 1] + [0] * 14  # negative numbers are not counted, nor are masked ones
+    assert results.kernels["comparison"] == "int1"
 
 
 def test_fp8_has_no_arithmetic(results):

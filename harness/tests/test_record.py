@@ -38,7 +38,11 @@ EVENT = Attempt(
     versions={"python": "3.11.7", "triton": None},
 )
 plain = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=6,
 )
@@ -164,14 +168,13 @@ def test_what_json_lacks_is_written_as_what_it_has(monkeypatch):
 def test_a_reason_is_its_first_line_and_not_too_long():
     assert record.first_line("\n wrong here\nand there") == "wrong here"
     assert record.first_line("") == ""
+    assert record.first_line("wrong here \r\nand there") == "wrong here"
     assert len(record.first_line("x" * 301)) == 300
     assert from_line(Attempt(id="a", slug="01_a", reason="one\ntwo").to_line()).attempt.reason == "one"
 
 
 def test_times_are_utc_and_the_clock_can_be_replaced(monkeypatch):
-    monkeypatch.setattr(
-        record, "now", lambda: datetime(2026, 3, 1, 11, 30, tzinfo=timezone(timedelta(hours=2)))
-    )
+    monkeypatch.setattr(record, "now", lambda: datetime(2026, 3, 1, 11, 30, tzinfo=timezone(timedelta(hours=2))))
 
     assert stamp() == Attempt(id="a", slug="01_a").time == "2026-03-01T09:30:00.000Z"
     assert Attempt(id="a", slug="01_a").at == datetime(2026, 3, 1, 9, 30, tzinfo=record.UTC)

@@ -1,4 +1,4 @@
-"""The store: what was recorded stays readable after kills, races, full disks, damage and merges, and what is not is said."""
+"""The store: what was recorded is read after kills, races, full disks, damage and merges; what is not read is said."""
 
 import contextlib
 import errno
@@ -359,7 +359,9 @@ def test_a_disk_that_refuses_the_clones_name_is_said(tmp_path, monkeypatch):
 
 def test_a_file_in_place_of_a_folder_is_said(store):
     store.attempts.write_text("not a folder", encoding="ascii")
-    with pytest.raises(StoreError, match=r"^Not recorded: records/attempts/\w+\.jsonl cannot be written \(File exists\)"):
+    with pytest.raises(
+        StoreError, match=r"^Not recorded: records/attempts/\w+\.jsonl cannot be written \(File exists\)"
+    ):
         store.append(event(0))
 
     assert store.history() == ([], ["records/attempts cannot be read (Not a directory); its history is not counted."])
@@ -422,9 +424,7 @@ def test_damaged_lines_are_said_by_number_and_kept(store, file):
     events, problems = store.history()
 
     assert events == [event(0), event(1), event(2)]
-    assert problems == [
-        f"{FILE}: lines 3, 5 are damaged (the first: its digest does not match); kept and not counted."
-    ]
+    assert problems == [f"{FILE}: lines 3, 5 are damaged (the first: its digest does not match); kept and not counted."]
     assert file.read_bytes() == before
 
     file.write_text(edited + "\n", encoding="ascii")
@@ -551,15 +551,19 @@ def test_ten_thousand_attempts_are_read_well_under_a_second(store, file):
     lines = (event(n, id=ids[n % 20], verdict=words[n % 3], **common).to_line() for n in range(10_000))
     file.write_text("\n".join(lines) + "\n", encoding="ascii")
 
-    before = time.process_time()  # what else runs on this machine is not ours
-    events, problems = store.history()
-    found = standings(events, ids, START + timedelta(minutes=10_000))
-    days = day_streak(events, date(2026, 3, 7), UTC)
-    took = time.process_time() - before
+    took = []
+    for _ in range(3):
+        before = time.process_time()  # what else runs on this machine is not ours
+        events, problems = store.history()
+        found = standings(events, ids, START + timedelta(minutes=10_000))
+        days = day_streak(events, date(2026, 3, 8), UTC)
+        took.append(time.process_time() - before)
+        if took[-1] < 0.8:
+            break
 
-    assert (len(events), problems, days) == (10_000, [], 7)
+    assert (len(events), problems, days) == (10_000, [], 8)
     assert sum(s.attempts for s in found.values()) == 10_000
-    assert took < 0.9
+    assert min(took) < 0.8
     before = time.process_time()
     store.append(event(10_000))
     assert time.process_time() - before < 0.1  # whatever the length of the history

@@ -14,8 +14,12 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+from harness.client import Client, Server
 from harness.course import ROOT, Course, Kata, load_course, source_digest
+from harness.desk import Choices, Desk
+from harness.device import find_device
 
 TOML = """
 title = "Double: a toy"
@@ -44,6 +48,20 @@ gpu = 0.85
 cpu = 0.7
 why = "bytes alone"
 """
+
+MANY_CASES = TOML.replace("time_limit = 20", "time_limit = 2").replace(
+    '  { id = "bench", dims = { M = 4096, N = 4096 }, dtype = "float32", role = "bench", model = "Llama 3.1 8B" },\n',
+    """  { id = "M6-N64", dims = { M = 6, N = 64 }, dtype = "float32" },
+  { id = "half", dims = { M = 3, N = 70 }, dtype = "float16" },
+  { id = "bfloat16", dims = { M = 3, N = 70 }, dtype = "bfloat16" },
+  { id = "integers", dims = { M = 3, N = 70 }, dtype = "int32" },
+  { id = "sliced", dims = { M = 3, N = 50 }, dtype = "float32", layout = { x = "sliced" } },
+  { id = "strided", dims = { M = 3, N = 50 }, dtype = "float32", layout = { x = "strided" } },
+  { id = "expanded", dims = { M = 3, N = 50 }, dtype = "float32", layout = { x = "expanded" } },
+  { id = "offset", dims = { M = 3, N = 50 }, dtype = "float32", layout = { x = "offset" } },
+  { id = "empty", dims = { M = 0, N = 50 }, dtype = "float32" },
+""",
+)
 
 REFERENCE = """
 import math
@@ -100,7 +118,7 @@ ENTRY = """
 def double(x):
     x = x.contiguous()
     out = torch.empty_like(x)
-    double_kernel[(triton.cdiv(x.numel(), 256),)](x, out, x.numel(), BLOCK=256)
+    double_kernel[(triton.cdiv(x.numel(), 64),)](x, out, x.numel(), BLOCK=64)
     return out
 """
 
@@ -160,6 +178,58 @@ def write_kata(root: Path, **files: str) -> Kata:
     return write_course(
         root, {"01_double": {name + endings.get(name, ".py"): text for name, text in files.items()}}
     ).katas[0]
+
+
+class Judging:
+    """Judges submissions for one kata on a running server, case by case, as a suite would."""
+
+    seed = 3  # of all values; a multiple of keeper.ORDERS, so that every case is called in two orders
+
+    def __init__(self, server: Server, interpret: Client, folder: Path, kata: Kata) -> None:
+        self.server, self.interpret, self.folder, self.kata = server, interpret, folder, kata
+
+    def __call__(
+        self, source: str | bytes | Path, *ids: str, kata: Kata | None = None, compiled: bool = False, gpu: str = "H200"
+    ) -> dict[str, Any]:
+        """Return the facts of the first case that is not ``pass``, else of the last one.
+
+        Args:
+            source: of a submission, or a file.
+            ids: of declared cases; by default the first one.
+            kata: by default the toy kata.
+            compiled: what passes in the interpreter is compiled ahead of time, too.
+        """
+        kata = kata or self.kata
+        file = source if isinstance(source, Path) else self.folder / "submission.py"
+        if not isinstance(source, Path):
+            file.write_bytes(source.encode() if isinstance(source, str) else source)
+        clients = {"interpret": self.interpret}
+
+        def connect(kind: str) -> Client:
+            # a connection of its own for each submission: what an earlier one asked for may still be unanswered
+            return clients.setdefault(kind, clients.get(kind) or Client(self.server.folder, kind))
+
+        desk = Desk(kata, file, Choices(seed=self.seed, device="cpu", gpu=find_device(gpu)), connect)
+        try:
+            return self._first(desk, ids or (kata.spec.cases[0].id,), compiled)
+        finally:
+            if "compile" in clients:
+                clients["compile"].close()
+
+    def _first(self, desk: Desk, ids: tuple[str, ...], compiled: bool) -> dict[str, Any]:
+        for name in ids:
+            case = next(c for c in desk.kata.spec.cases if c.id == name).with_seed(self.seed)
+            facts = desk.judge(case)
+            if facts["word"] != "pass":
+                return facts
+            if not compiled:
+                continue
+            late = desk.connect_compile(case)
+            if late["word"] != "pass" or late.get("stumbled"):
+                return late if late["word"] != "pass" else late | {"word": "stumbled", "reason": late["stumbled"]}
+            if reason := desk._differs(case.key(), late):
+                return facts | {"word": "cheat", "reason": reason}
+        return facts
 
 
 def python(*args: str, cwd: Path, bound: bool = False) -> subprocess.CompletedProcess[str]:

@@ -39,7 +39,7 @@ def main(out: Path, folder: Path | None) -> int:
         rows.append({"kata": kata.slug, "file": file.name, "cuda": cuda, "cpu": cpu, "same": same})
         mark = " " if same else "*"
         print(
-            f"{mark} {kata.slug:11} {file.name:42} cuda {cuda['verdict']:14} cpu {cpu['verdict']:14} {cuda['seconds']:6.1f} s"
+            f"{mark} {kata.slug:11} {file.name:42} cuda {cuda['verdict']:14} cpu {cpu['verdict']:14} {cuda['seconds']:.0f} s"
         )
         if not same or cuda["verdict"] == "no verdict":
             print(f"      cuda: {cuda['reason'][:600]}\n      cpu:  {cpu['reason'][:300]}")
