@@ -84,11 +84,10 @@ def look(root: Path, chore: str, show: Callable[[str], None] | None = say) -> Cl
             raise GitError(
                 f"A {name} is under way here: end it with git {name} --continue or git {name} --abort, {again}"
             )
-    branch = git.ask("symbolic-ref", "--quiet", "--short", "HEAD")
-    head = git.ask("rev-parse", "--quiet", "--verify", "HEAD^{commit}")
-    if head is None:
+    head, branch, changed = _status(git)
+    if head == "(initial)":
         raise GitError(f"This repository has no commit yet: git add -A, git commit, {again}")
-    if branch is None:
+    if branch == "(detached)":
         raise GitError(
             f"No branch is checked out (HEAD is detached at {head[:7]}): git switch main, or git switch -c NAME to "
             f"keep commits made here, {again}"
@@ -97,7 +96,14 @@ def look(root: Path, chore: str, show: Callable[[str], None] | None = say) -> Cl
         raise GitError(
             f"This clone is shallow, and merging needs the history that it lacks: git fetch --unshallow, {again}"
         )
-    return Clone(git, chore, folder, branch, head, _uncommitted(git, again), read_refs(git))
+    others = sorted(path for path in changed if not is_kernel(path) and not path.startswith("records/"))
+    if others:
+        raise GitError(
+            f"Changed and not committed: {few(others)}; only exercises/*/kernel.py and records/ may be. Commit, or put "
+            f"aside with git stash, {again}"
+        )
+    kernels = sorted(path for path, state in changed.items() if is_kernel(path) and "D" not in state)
+    return Clone(git, chore, folder, branch, head, tuple(kernels), read_refs(git))
 
 
 def _repository(git: Git, chore: str, again: str) -> tuple[bool, Path]:
@@ -117,17 +123,13 @@ def _repository(git: Git, chore: str, again: str) -> tuple[bool, Path]:
     return shallow == "true", Path(folder)
 
 
-def _uncommitted(git: Git, again: str) -> tuple[str, ...]:
-    """Return the changed kernel.py files. Raises GitError when anything is changed that is not the learner's."""
-    lines = git.run("status", "--porcelain", "-z", "--untracked-files=no", "--no-renames").split("\0")[:-1]
-    changed = {line[3:]: line[:2] for line in lines}
-    others = sorted(path for path in changed if not is_kernel(path) and not path.startswith("records/"))
-    if others:
-        raise GitError(
-            f"Changed and not committed: {few(others)}; only exercises/*/kernel.py and records/ may be. Commit, or put "
-            f"aside with git stash, {again}"
-        )
-    return tuple(sorted(path for path, state in changed.items() if is_kernel(path) and "D" not in state))
+def _status(git: Git) -> tuple[str, str, dict[str, str]]:
+    """Return the commit and the branch that are checked out, and the state (``.M``) of each file that is changed."""
+    command = ("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=no", "--no-renames")
+    lines = git.run(*command).split("\0")[:-1]
+    facts = dict(line[2:].split(" ", 1) for line in lines if line.startswith("# "))
+    fields = [line.split(" ", {"1": 8, "u": 10}[line[0]]) for line in lines if not line.startswith("# ")]
+    return facts["branch.oid"], facts["branch.head"], {field[-1]: field[1] for field in fields}
 
 
 def is_kernel(path: str) -> bool:

@@ -311,7 +311,8 @@ def failure_text(desk: Desk, replay: str, facts: dict[str, Any], case: Case | No
     if (printed := facts.get("printed", "").strip()) and facts["word"] not in ("pass", "undecided"):
         lines += ["your code printed:", *("    " + x for x in printed.splitlines()[-12:])]
     lines += [f"note: {f}" for f in facts["findings"]]
-    lines.append(f"see it again: {replay}")
+    if facts["word"] != "todo":
+        lines.append(f"see it again: {replay}")
     return "\n".join(x for x in lines if x)
 
 

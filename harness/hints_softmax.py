@@ -69,7 +69,8 @@ def row_sums(scene: Scene) -> Hint:
         return None
     middle, known = np.nanmedian(ratio[rows], axis=-1), np.isfinite(ratio[rows])
     unsteady = known & ~scene.same(middle[:, None] * e[rows], g[rows])
-    if unsteady.sum() > 0.01 * known.sum() or (np.abs(middle - 1) < max(1e-3, 2 * scene.slack)).any():
+    steady = unsteady.sum() <= 0.01 * known.sum() and scene.same(middle * e[rows].sum(-1), g[rows].sum(-1)).all()
+    if not steady or (np.abs(middle - 1) < max(1e-3, 2 * scene.slack)).any():
         return None
     first = int(np.flatnonzero(rows)[0])
     total = f"{plain(float(g[first].sum()), 4)} in row {first}"

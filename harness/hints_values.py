@@ -106,7 +106,7 @@ def _steady(scene: Scene, e: np.ndarray, g: np.ndarray, ratio: np.ndarray, wrong
     """Return the factor of each row (NaN: unknown), or None unless the rows are steady and explain ``wrong``.
 
     A row counts with four known ratios. Nearly every wrong element must lie in a counted row, most in rows whose factor
-    is clearly not 1; nearly every element of those must be wrong; and the factors must differ.
+    is clearly not 1; and the factors must differ.
     """
     counted = np.isfinite(ratio).sum(-1) >= 4
     if counted.sum() < 2:
@@ -119,7 +119,7 @@ def _steady(scene: Scene, e: np.ndarray, g: np.ndarray, ratio: np.ndarray, wrong
     spread = np.ptp(middle) > 2 * scene.slack * np.abs(middle).max()
     if not steady or not spread or wrong_there.sum() < 0.95 * wrong.sum() or inside < max(4, 0.5 * wrong.sum()):
         return None
-    if (known & clear[:, None] & ~wrong_there).sum() > 0.02 * inside:
+    if len(np.unique(e[wrong])) < 3:  # two values, such as 0 and 1, have any factor
         return None
     factors = np.full(len(ratio), np.nan)
     factors[counted] = middle

@@ -3,8 +3,8 @@
 As shipped, the interpreter adds bfloat16 bit patterns as integers, cuts instead of rounding, loses NaNs in the wrong
 places and knows neither TF32 nor libdevice. `install` gives blocks of bfloat16 and fp8 real number types (ml_dtypes),
 so that reshaping, selecting and broadcasting just work, and replaces every operation that computes. Each operation on
-a narrow float is done in float32 and rounded once; `rounding`, `elementary`, `matrix`, `reduction` and `libdevice`
-hold the arithmetic, this module the seams. It works alike for Triton 3.6 to 3.9.
+a narrow float is done in float32 and rounded once; `rounding`, `elementary`, `matrix`, `casts`, `reduction` and
+`libdevice` hold the arithmetic, this module the seams. It works alike for Triton 3.6 to 3.9.
 
 Known not to be copied, because it depends on choices that the compiler makes later: contraction of a multiplication
 and an addition into one rounding, the order of additions in sums and dots, what an argmax makes of NaN. One or two
@@ -16,23 +16,17 @@ import dataclasses
 
 import numpy as np
 
+from harness import casts, libdevice, matrix, reduction
 from harness import elementary as el
-from harness import libdevice, matrix, reduction
 from harness.rounding import (
     BFLOAT16,
     DTYPES,
-    E5M2,
-    FLOAT32,
     FP8_MAX,
     bits_of,
     fma,
-    from_e4b15,
-    from_int,
     is_float,
     remainder,
     round_to,
-    to_e4b15,
-    to_int,
     widen,
 )
 
@@ -85,10 +79,10 @@ def install(interp) -> None:
         return
     interp.kata_numerics = True
     interp._get_np_dtype = _dtype_lookup(interp)
-    for install_part in (_install_elementwise, _install_casts, _install_constants, _install_blocks, _install_memory):
+    for install_part in (_install_elementwise, _install_floats, _install_blocks, _install_dots, _install_memory):
         install_part(interp, interp.InterpreterBuilder)
-    reduction.install(interp)
-    libdevice.install(interp)
+    for part in (casts, reduction, libdevice):
+        part.install(interp)
     # sanitize_overflow spends three extra operations on each integer addition for an assertion that debug=False skips
     interp.interpreter_builder.options = dataclasses.replace(
         interp.interpreter_builder.options,
@@ -140,6 +134,10 @@ def _install_elementwise(interp, builder) -> None:
     for name, op in _UNARY.items():
         setattr(builder, name, lambda self, arg, op=op: self.unary_op(arg, op))
 
+
+def _install_floats(interp, builder) -> None:
+    handle = interp.TensorHandle
+
     def sign_bit(change):
         def changed(self, arg):
             bits = bits_of(arg.data)
@@ -171,79 +169,8 @@ def _or_unordered(op):
     return lambda a, b: op(a, b) | np.isnan(a) | np.isnan(b)
 
 
-def _install_casts(interp, builder) -> None:
-    handle, tl, rtz = interp.TensorHandle, interp.tl, interp._ir.ROUNDING_MODE.RTZ
-
-    def cast_impl(self, src, dst_type):
-        data, dtype = src.data, interp._get_np_dtype(dst_type)
-        if data.dtype == dtype:
-            out = data
-        elif is_float(data.dtype):
-            out = round_to(dtype, data) if is_float(dtype) else to_int(data, dtype)
-        else:
-            out = from_int(data, dtype) if is_float(dtype) else data.astype(dtype)
-        return handle(out, dst_type.scalar)
-
-    casts = ("si_to_fp", "ui_to_fp", "fp_to_si", "fp_to_ui", "fp_ext", "fp_trunc")
-    builder.cast_impl = cast_impl
-    for name in casts:
-        setattr(builder, f"create_{name}", lambda self, src, dst_type: self.cast_impl(src, dst_type))
-    builder.create_int_cast = lambda self, src, dst_type, is_signed: self.cast_impl(src, dst_type)
-
-    def create_fp_to_fp(self, src, dst_type, rounding_mode):
-        data, target = src.data, dst_type.scalar
-        if src.dtype.scalar == tl.float8e4b15:
-            data = from_e4b15(data)
-        if target == tl.float8e4b15:
-            return handle(to_e4b15(data), target)
-        dtype = interp._get_np_dtype(target)
-        if data.dtype == E5M2 and dtype == BFLOAT16:
-            return handle(_e5m2_to_bfloat16(data), target)
-        return handle(round_to(dtype, data, toward_zero=rounding_mode == rtz), target)
-
-    builder.create_fp_to_fp = create_fp_to_fp
-
-
-def _e5m2_to_bfloat16(values: np.ndarray) -> np.ndarray:
-    """The compiled cast moves the bits and multiplies by 2**112: infinity becomes 65536, NaN a number above it."""
-    bits = bits_of(values).astype(np.uint32)
-    moved = ((bits & 0x7F) << 21 | (bits & 0x80) << 24).view(FLOAT32)
-    return (moved * np.float32(2.0**112)).astype(BFLOAT16)
-
-
-def _install_constants(interp, builder) -> None:
-    handle, tl = interp.TensorHandle, interp.tl
-
-    def wrapped(bits):
-        # like the compiler's builder: a signed constant out of range keeps its low bits
-        def get(self, value):
-            data = np.array([int(value) & ((1 << bits) - 1)], f"u{bits // 8}").view(f"i{bits // 8}")
-            return handle(data, getattr(tl, f"int{bits}"))
-
-        return get
-
-    for bits in (8, 16, 32, 64):
-        setattr(builder, f"get_int{bits}", wrapped(bits))
-
-    def get_fp32(self, value):
-        with np.errstate(all="ignore"):
-            return handle(np.array([value], FLOAT32), tl.float32)
-
-    def get_fp16(self, value):
-        with np.errstate(all="ignore"):
-            return handle(np.array([value], FLOAT32).astype(np.float16), tl.float16)
-
-    def get_bf16(self, value):
-        # the compiler's builder prints the constant with six decimals and reads it back: in bfloat16, 1e-7 is 0
-        with np.errstate(all="ignore"):
-            printed = np.array([float(f"{np.float32(value):f}")])
-        return handle(round_to(BFLOAT16, printed), tl.bfloat16)
-
-    builder.get_fp32, builder.get_fp16, builder.get_bf16 = get_fp32, get_fp16, get_bf16
-
-
 def _install_blocks(interp, builder) -> None:
-    handle, tl, ir = interp.TensorHandle, interp.tl, interp._ir
+    handle, tl = interp.TensorHandle, interp.tl
 
     def create_splat(self, ty, arg):
         return handle(np.full(ty.shape, arg.data.reshape(-1)[0], dtype=arg.data.dtype), arg.dtype.scalar)
@@ -256,15 +183,22 @@ def _install_blocks(interp, builder) -> None:
         counted = counted if mask is None else counted & mask.data
         return handle(np.bincount(data.data[counted], minlength=bins).astype(np.int32), tl.int32)
 
+    for function in (create_splat, create_unsplat, create_histogram):
+        setattr(builder, function.__name__, function)
+
+
+def _install_dots(interp, builder) -> None:
+    handle, tl, kinds = interp.TensorHandle, interp.tl, interp._ir.ScaleDotElemTypeTY
+
     def create_dot(self, a, b, acc, input_precision, max_num_imprecise_acc):
         precision = getattr(input_precision, "name", None) or str(input_precision).rpartition(".")[2]
         return handle(matrix.dot(a.data, b.data, acc.data, precision), acc.dtype.scalar)
 
     def create_dot_scaled(self, lhs, lhs_scale, lhs_format, rhs, rhs_scale, rhs_format, fast, lhs_k, rhs_k, acc):
-        half = ir.ScaleDotElemTypeTY.FP16 in (lhs_format, rhs_format)
+        half = kinds.FP16 in (lhs_format, rhs_format)
 
         def operand(value, kind, axis):
-            return matrix.unpack_e2m1(value.data, axis) if kind == ir.ScaleDotElemTypeTY.E2M1 else widen(value.data)
+            return matrix.unpack_e2m1(value.data, axis) if kind == kinds.E2M1 else widen(value.data)
 
         scales = [None if s is None else s.data for s in (lhs_scale, rhs_scale)]
         out = matrix.dot_scaled(
@@ -274,8 +208,7 @@ def _install_blocks(interp, builder) -> None:
         )  # fmt: skip
         return handle(out, tl.float32)
 
-    for function in (create_splat, create_unsplat, create_histogram, create_dot, create_dot_scaled):
-        setattr(builder, function.__name__, function)
+    builder.create_dot, builder.create_dot_scaled = create_dot, create_dot_scaled
 
     semantic = interp.TritonSemantic
     checked = semantic.dot_scaled

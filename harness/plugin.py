@@ -74,7 +74,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Seed hypothesis, and remember the whole suite before anything is deselected."""
-    config.stash[STATE].collected(items)
+    spare = set(config.stash[STATE].collected(items))
+    if spare:
+        items[:] = [i for i in items if i not in spare]
+        config.hook.pytest_deselected(items=list(spare))
 
 
 @pytest.fixture

@@ -16,12 +16,10 @@ from harness.verdict import Verdict
 def paragraph(verdict: Verdict) -> list[str]:
     """Return the lines that close a kata's run: the word, why, what was counted, notes, what was not checked."""
     passed = sum(1 for o in verdict.tests.values() if o == "passed")
-    lines = [
-        "",
-        f"{verdict.slug}: {verdict.word}   ({passed} of {len(verdict.tests)} tests passed, seed {verdict.seed})",
-    ]
+    ran = f"   ({passed} of {len(verdict.tests)} tests passed, seed {verdict.seed})" if verdict.word != "todo" else ""
+    lines = ["", f"{verdict.slug}: {verdict.word}{ran}"]
     if verdict.word not in ("pass", "todo") and verdict.reason:
-        first = verdict.reason.strip().splitlines()[0]
+        first = shorten(verdict.reason.strip().splitlines()[0], 100, placeholder=" …")
         lines.append(f"  why: {first}" + (f"  [{verdict.failed_in}]" if verdict.failed_in else ""))
     if verdict.word == "todo":
         lines.append(
@@ -86,7 +84,8 @@ def table(
         kata = course.kata(verdict.slug)
         passed = sum(1 for o in verdict.tests.values() if o == "passed")
         history = _history(known.get(kata.id)) if begun else []
-        cells.append([verdict.slug, verdict.word, f"{passed}/{len(verdict.tests)}", *history, _brief(verdict)])
+        tests = f"{passed}/{len(verdict.tests)}" if verdict.word != "todo" else ""
+        cells.append([verdict.slug, verdict.word, tests, *history, _brief(verdict)])
     used = sum(max(len(row[i]) for row in [columns, *cells]) + 2 for i in range(len(columns) - 1)) if cells else 0
     for verdict, row in zip(verdicts, cells, strict=True):
         title = shorten(course.kata(verdict.slug).spec.title, max(12, console.width - used), placeholder=" …")

@@ -153,18 +153,27 @@ class Session:
         except KataError:
             return []  # the test itself says what is wrong with the toml; other katas go on
 
-    def collected(self, items: list[pytest.Item]) -> None:
-        """Seed hypothesis and note every test of each suite."""
+    def collected(self, items: list[pytest.Item]) -> list[pytest.Item]:
+        """Seed hypothesis, note every test of each suite, and return the tests that need not run.
+
+        Of an untouched stub one test is enough to say ``todo``.
+        """
+        spare: list[pytest.Item] = []
         for item in items:
             kata = self.kata_of(item)
             if kata is None:
                 continue
-            self.suites.setdefault(kata.slug, []).append(item.name)
+            suite = self.suites.setdefault(kata.slug, [])
+            suite.append(item.name)
+            if len(suite) > 1 and self._todo(kata):
+                spare.append(item)
+                continue
             inner = getattr(item.obj, "hypothesis", None)
             if inner is not None:
                 from hypothesis import seed
 
                 seed(self.choices.seed)(item.obj)
+        return spare
 
     def collected_elsewhere(self, ids: list[str]) -> None:
         """Note the tests of each suite from a worker's node ids."""

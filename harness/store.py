@@ -281,9 +281,9 @@ def _git_dir(folder: Path) -> Path | None:
     folder = folder.absolute()
     for place in (folder, *folder.parents):
         git = place / ".git"
-        if git.is_file():
-            with contextlib.suppress(OSError, UnicodeDecodeError):
+        with contextlib.suppress(OSError, ValueError):  # no right to look, or a file of nonsense: then it is none
+            if git.is_file():
                 git = place / git.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
-        if (git / "HEAD").is_file():
-            return git
+            if (git / "HEAD").is_file():
+                return git
     return None

@@ -85,9 +85,10 @@ def _take_over(clone: Clone, news: News, tip: Tip | None) -> None:
     """Merge the news, and fast-forward to the merge."""
     git = clone.git
     base, theirs = git.tree(news.base), git.tree(news.theirs)
+    who = identity(git)
     if mine := clashing(clone.kernels, base, theirs):
         words = ("-q", "--no-verify", "-m", "Your work, before an update", "--", *mine)
-        git.run(*identity(git), "-c", "commit.gpgsign=false", "commit", *words)
+        git.run(*who, "-c", "commit.gpgsign=false", "commit", *words)
         git.say(f"Committed, for upstream changed these katas: {', '.join(mine)}")
     head = git.run("rev-parse", "HEAD").strip()
     pure = tip is None or is_ancestor(git, tip.upstream, news.commit)
@@ -97,7 +98,7 @@ def _take_over(clone: Clone, news: News, tip: Tip | None) -> None:
     for path in plan.kernels:
         _show_change(git, news, plan, path)
     same = (head, plan.tree) == (news.base, theirs)
-    target = news.theirs if same else _commit(clone, news, head, plan, theirs, notes)
+    target = news.theirs if same else _commit(clone, who, news, head, plan, theirs, notes)
     for path in plan.aside:
         if (git.root / path).is_file():
             keep(clone, git.root / path, path.split("/")[1])
@@ -171,7 +172,9 @@ def _edited(root: Path, path: str) -> bool:
         return True
 
 
-def _commit(clone: Clone, news: News, head: str, plan: Merge, theirs: Tree, notes: list[str]) -> str:
+def _commit(
+    clone: Clone, who: tuple[str, ...], news: News, head: str, plan: Merge, theirs: Tree, notes: list[str]
+) -> str:
     """Write the merged tree and its commit, and return that."""
     git = clone.git
     changed = [path for path in {**plan.tree, **theirs} if plan.tree.get(path) != theirs.get(path)]
@@ -183,7 +186,7 @@ def _commit(clone: Clone, news: News, head: str, plan: Merge, theirs: Tree, note
             git.run("update-index", "-z", "--index-info", stdin="".join(lines), env=env)
         tree = git.run("write-tree", env=env).strip()
     words = ("-m", f"Update to {news.upstream} at {news.commit[:7]}", *(("-m", "\n".join(notes)) if notes else ()))
-    return git.run(*identity(git), "commit-tree", tree, "-p", head, "-p", news.theirs, *words).strip()
+    return git.run(*who, "commit-tree", tree, "-p", head, "-p", news.theirs, *words).strip()
 
 
 def _sweep(clone: Clone) -> None:

@@ -24,7 +24,7 @@ A_FOLDER = 10  # kills in one folder: what one leaves torn, the next must heal
 
 def event(writer: int, number: int) -> Attempt:
     """Return an event that says who wrote it and as which."""
-    pad = "x" * 300_000 if number % 10 == 3 else ""
+    pad = "x" * 30_000 if number % 10 == 3 else ""
     return Attempt(id="a", slug="01_a", seed=number, source=str(writer), versions={"pad": pad})
 
 
@@ -82,4 +82,5 @@ def together(folder: Path, lines: int) -> None:
 
 
 if __name__ == "__main__":
+    os.fsync = lambda fd: None  # a power cut is what it guards against, not a kill; a busy disk makes it slow
     {"killed": killed, "together": together}[sys.argv[1]](Path(sys.argv[2]), int(sys.argv[3]))

@@ -504,6 +504,31 @@ def zeros_among_zeros():
     return failed(expected, np.where(np.arange(600) < 300, 0.0, expected))
 
 
+def blocks_scaled_and_errors_elsewhere():
+    expected = np.where(np.arange(1001) < 640, WEIGHTS, 0.0)
+    got = np.where(np.arange(1001) < 320, 1.5 * expected, 0.75 * expected)
+    got[640:] = rng(20).standard_normal(361)
+    return failed(expected, got, "float16", options={"blocksize": 64})
+
+
+def zeros_and_ones():
+    expected = np.tile([0.0, 0.0, 1.0, 1.0], 100)
+    return failed(expected, np.where(np.arange(400) // 16 % 3 == 0, 0.0, expected) + np.arange(400) // 380, inputs=(PACKED[:200],))
+
+
+def a_row_with_one_large_element():
+    x = np.zeros((4, 64))
+    x[:, 0] = 20
+    got = softmax(x)
+    got[:, 1:] *= 0.5
+    return failed(softmax(x), got, bound=0.0, inputs=(x,))
+
+
+def nan_expected_and_other_errors():
+    expected = with_wrong(X, (3, slice(0, 5)), np.nan)
+    return failed(expected, with_wrong(X, 5, rng(21).standard_normal(50)))
+
+
 def large_integers():
     return failed(1000 + np.arange(600), np.arange(600) % 100, "int32")
 
@@ -512,7 +537,8 @@ def large_integers():
     "build",
     [
         two_programs, two_values, nearly_equal_values, few_in_the_tail, a_tail_of_one, nan_and_other_errors,
-        all_rows_hold_an_infinity, zeros_among_zeros, large_integers,
+        all_rows_hold_an_infinity, zeros_among_zeros, large_integers, blocks_scaled_and_errors_elsewhere,
+        nan_expected_and_other_errors, zeros_and_ones, a_row_with_one_large_element,
     ],
     ids=lambda build: build.__name__,
 )  # fmt: skip  # a list of names reads better in lines

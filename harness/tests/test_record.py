@@ -9,14 +9,15 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness import record
 from harness.record import SCHEMA, START, Attempt, Reading, from_line, stamp
 
 ROOT = Path(__file__).resolve().parents[2]
-QUICK = settings(max_examples=60, deadline=None, database=None)
+# too slow: other work on the machine is no fault of a test
+QUICK = settings(max_examples=60, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
 
 GOLDEN = (
     '{"schema":1,"kind":"attempt","time":"2026-03-01T09:30:00.000Z","id":"nf4","slug":"05_nf4","verdict":"slow",'

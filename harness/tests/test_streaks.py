@@ -4,7 +4,7 @@ import re
 from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.record import Attempt, stamp
@@ -13,7 +13,8 @@ from harness.streaks import Round, Standing, day_streak, due, help_used, pass_st
 
 MONDAY = datetime(2026, 3, 2, 18, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
-QUICK = settings(max_examples=150, deadline=None, database=None)
+BUSY = (HealthCheck.too_slow,)  # other work on the machine is no fault of a test
+PLENTY = settings(max_examples=150, deadline=None, database=None, suppress_health_check=BUSY)
 
 # one letter an event: P pass, f fail, h hint, k peek, R reset
 KINDS = {"h": "hint", "k": "peek", "R": "reset"}
@@ -31,6 +32,12 @@ def make(letter: str, at: datetime = MONDAY, id: str = "nf4", **more) -> Attempt
 def history(letters: str, id: str = "nf4", step: timedelta = timedelta(minutes=1)) -> list[Attempt]:
     """Return the events of a word, so far apart."""
     return [make(letter, MONDAY + n * step, id) for n, letter in enumerate(letters)]
+
+
+@pytest.fixture(autouse=True)
+def no_fsync(monkeypatch):
+    """Spare a busy disk."""
+    monkeypatch.setattr("harness.store.os.fsync", lambda fd: None)
 
 
 # -- a week ----------------------------------------------------------------------------------------------------------
@@ -249,7 +256,7 @@ def model_streak(word: str) -> int:
     return streak
 
 
-@QUICK
+@PLENTY
 @given(st.text("PfhkR", max_size=25), st.integers(0, 100))
 def test_random_histories_follow_the_model(word, later):
     events = history(word, step=timedelta(hours=7))
@@ -275,7 +282,7 @@ def test_random_histories_follow_the_model(word, later):
         assert (got.passed_at, got.due_at, got.is_due, got.days_since) == (None, None, False, None)
 
 
-@QUICK
+@PLENTY
 @given(st.sets(st.integers(-12, 12)), st.booleans())
 def test_random_days_follow_the_model(days, evening):
     events = [make("P", MONDAY.replace(hour=22 if evening else 1) + n * DAY) for n in sorted(days)]
@@ -285,7 +292,7 @@ def test_random_days_follow_the_model(days, evening):
     assert day_streak(events, MONDAY.date(), UTC) == model
 
 
-@QUICK
+@PLENTY
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("PfhkR")), max_size=30))
 def test_katas_do_not_touch_each_other(events):
     mixed = [make(letter, MONDAY + n * DAY, id) for n, (id, letter) in enumerate(events)]
@@ -295,7 +302,7 @@ def test_katas_do_not_touch_each_other(events):
         assert rounds(mixed, id) == rounds(alone, id)
 
 
-@settings(max_examples=25, deadline=None, database=None)
+@settings(PLENTY, max_examples=25)
 @given(st.text("PfhkR", max_size=10), st.lists(st.integers(-600, 600), min_size=10, max_size=10))
 def test_a_clock_that_jumps_changes_no_streak(tmp_path_factory, word, minutes):
     store = Store(tmp_path_factory.mktemp("any") / "records")
