@@ -30,7 +30,7 @@ def main(argv: list[str] | None = None) -> int:
     kinds = KINDS if args.cuda else KINDS[:2]
     listeners = {kind: _listen(args.folder / kind) for kind in kinds}
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     os.environ.pop("TRITON_INTERPRET", None)
     import torch
 

@@ -108,7 +108,7 @@ def looks(katas: Sequence[Kata], stop: Stop, polling: bool | None = None) -> Ite
                 yield from _until_replaced(watching, folders, inodes)
         except FileNotFoundError:  # a folder went just now
             continue
-        except OSError as error:  # this user has no watches left, mostly because of an IDE
+        except (OSError, RuntimeError) as error:  # this user has no watches left, mostly because of an IDE
             if polling:
                 raise KataError(f"The files cannot be watched: {error}.") from None
             polling = True

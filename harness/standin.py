@@ -26,6 +26,8 @@ class CudaIsCpu(TorchFunctionMode):
             return args[0]
         if func is torch.Tensor.pin_memory:
             return args[0]
+        if func is torch.device and args and str(args[0]).startswith("cuda"):  # also torch.device("cuda", 0)
+            return _CPU
         kwargs = {k: _on_cpu(v) for k, v in (kwargs or {}).items()}
         return func(*(_on_cpu(a) for a in args), **kwargs)
 

@@ -19,6 +19,9 @@ MIN_SAMPLES, MAX_SAMPLES = 30, 400
 TARGET = 0.004  # half the width of the share's 95 % interval, relative, at which sampling stops
 SECONDS = 4.0
 
+# taken before any code under test could replace them
+_Event, _elapsed, _synchronize = torch.cuda.Event, torch.cuda.Event.elapsed_time, torch.cuda.synchronize
+
 
 def measure(calls: Sequence[Callable[[], Any]], bytes_moved: int) -> dict[str, Any]:
     """Time ``calls`` (the same work at different addresses, used in turn) against a copy of ``bytes_moved`` in total.
@@ -35,7 +38,7 @@ def measure(calls: Sequence[Callable[[], Any]], bytes_moved: int) -> dict[str, A
         for _ in range(3):
             call()
             target.copy_(source)
-    torch.cuda.synchronize()
+    _synchronize()
     ours: list[float] = []
     limit: list[float] = []
     started, stopped = time.monotonic(), ""
@@ -57,13 +60,13 @@ def measure(calls: Sequence[Callable[[], Any]], bytes_moved: int) -> dict[str, A
 
 
 def _one(work: Callable[[], Any], flush: torch.Tensor) -> float:
-    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    start, end = _Event(enable_timing=True), _Event(enable_timing=True)
     flush.zero_()  # also keeps the GPU busy while the host prepares the launch
     start.record()
     work()
     end.record()
-    end.synchronize()
-    return start.elapsed_time(end) * 1e-3
+    _synchronize()
+    return _elapsed(start, end) * 1e-3
 
 
 def interval(ours: Sequence[float], limit: Sequence[float], rounds: int = 200) -> tuple[float, float]:

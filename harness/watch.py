@@ -41,11 +41,13 @@ def main(argv: Sequence[str] | None = None, root: Path | None = None) -> int:
         katas = list({kata.slug: kata for kata in map(course.kata, args.katas)}.values())
         with Grader(course, ["--device", args.device, *options], _cuda(args.device)) as grader:
             watcher = Watcher(katas, grader, Screen())
-            with contextlib.suppress(KeyboardInterrupt):
-                watcher.loop(threading.Event(), args.poll or None)
-            for number in (signal.SIGINT, signal.SIGTERM):  # a second Ctrl-C must not cut the tidying short
-                signal.signal(number, signal.SIG_IGN)
-            watcher.end()
+            try:
+                with contextlib.suppress(KeyboardInterrupt):
+                    watcher.loop(threading.Event(), args.poll or None)
+            finally:
+                for number in (signal.SIGINT, signal.SIGTERM):  # a second Ctrl-C must not cut the tidying short
+                    signal.signal(number, signal.SIG_IGN)
+                watcher.end()
     except KataError as error:
         print(error, file=sys.stderr)
         return 1

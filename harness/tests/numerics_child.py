@@ -1,6 +1,8 @@
 """What the interpreter makes of kernels that need more than one operation; a child process of test_numerics.
 
-    TRITON_INTERPRET=1 python -W error -m harness.tests.numerics_child      # prints one JSON object
+    TRITON_INTERPRET=1 python -W error -m harness.tests.numerics_child [FOLDER SECOND KEY …]
+
+prints one JSON object. Named operations are run first, as `gpu/one_op.py` would: that saves an import of torch.
 
 The tests' own process must not import triton, and a process in which triton was imported without TRITON_INTERPRET
 cannot interpret any more, so the kernels live here and their results travel as JSON.
@@ -19,6 +21,7 @@ from triton.language.extra.cuda import libdevice as cuda_libdevice
 from triton.runtime import interpreter
 
 from harness import numerics
+from harness.tests.gpu import one_op
 
 numerics.install(interpreter)
 N = 128
@@ -233,4 +236,6 @@ def symbols() -> list[tuple[str, int]]:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:]:
+        one_op.main(*sys.argv[1:])
     print(json.dumps(results()))

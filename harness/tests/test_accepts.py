@@ -4,30 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.tests.toys import BODY, ENTRY, HEAD, KERNEL, SOLUTION, kernel
-
-LOAD = "x = tl.load(x_ptr + offs, mask=mask, other=0)\n"
-STORE = "tl.store(out_ptr + offs, {}, mask=mask)\n"
-
-
-def computes(value: str, before: str = "", above: str = "") -> str:
-    """Return a submission whose kernel stores ``value`` after the lines ``before``; ``above`` stands over the kernel."""
-    source = kernel(LOAD + before + "\n" + STORE.format(value))
-    return source.replace("@triton.jit", above + "\n@triton.jit", 1)
-
-
-def launched(line: str, body: str = BODY, params: str = "x_ptr, out_ptr, n, BLOCK: tl.constexpr") -> str:
-    """Return a submission whose entry launches by ``line``, with x, out and n at hand."""
-    entry = f"""
-def double(x):
-    x = x.contiguous()
-    out = torch.empty_like(x)
-    n = x.numel()
-    {line}
-    return out
-"""
-    return kernel(body, entry).replace("x_ptr, out_ptr, n, BLOCK: tl.constexpr", params, 1)
-
+from harness.tests.toys import BODY, ENTRY, GRID, HEAD, KERNEL, LOAD, SOLUTION, STORE, USUAL, computes, kernel, launched
 
 def per_part(head: str) -> str:
     """Return a submission that covers a block in parts of 16, which ``head`` (a loop over i) counts."""
@@ -38,8 +15,6 @@ def per_part(head: str) -> str:
 """)
 
 
-GRID = "(triton.cdiv(n, 64),)"
-USUAL = f"double_kernel[{GRID}](x, out, n, BLOCK=64)"
 TUNED = SOLUTION.replace("(triton.cdiv(x.numel(), 64),)", "lambda meta: (triton.cdiv(x.numel(), meta['BLOCK']),)")
 TUNED = TUNED.replace(", BLOCK=64", "")
 

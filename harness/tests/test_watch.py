@@ -296,7 +296,7 @@ def test_where_no_watches_are_left_it_polls(course, kernel, monkeypatch):
     def full(*folders, force_polling, **options):
         if not force_polling:
             raise OSError(28, "OS file watch limit reached")
-        return real(*folders, force_polling=True, **options)
+        yield from real(*folders, force_polling=True, **options)
 
     monkeypatch.setattr(watchfiles, "watch", full)
     with Watched(course, course.katas[:1]) as watched:

@@ -144,6 +144,30 @@ def kernel(body: str = BODY, entry: str = ENTRY) -> str:
 
 SOLUTION = kernel()
 
+GRID = "(triton.cdiv(n, 64),)"
+USUAL = f"double_kernel[{GRID}](x, out, n, BLOCK=64)"
+LOAD = "x = tl.load(x_ptr + offs, mask=mask, other=0)\n"
+STORE = "tl.store(out_ptr + offs, {}, mask=mask)\n"
+
+
+def computes(value: str, before: str = "", above: str = "") -> str:
+    """Return a submission whose kernel stores ``value`` after the lines ``before``; ``above`` stands over the kernel."""
+    source = kernel(LOAD + before + "\n" + STORE.format(value))
+    return source.replace("@triton.jit", above + "\n@triton.jit", 1)
+
+
+def launched(line: str, body: str = BODY, params: str = "x_ptr, out_ptr, n, BLOCK: tl.constexpr") -> str:
+    """Return a submission whose entry launches by ``line``, with x, out and n at hand."""
+    entry = f"""
+def double(x):
+    x = x.contiguous()
+    out = torch.empty_like(x)
+    n = x.numel()
+    {line}
+    return out
+"""
+    return kernel(body, entry).replace("x_ptr, out_ptr, n, BLOCK: tl.constexpr", params, 1)
+
 
 def write_course(root: Path, katas: Mapping[str, Mapping[str, str]] | None = None) -> Course:
     """Write a checkout with these katas (default: one, ``01_double``, its stub untouched) and return it.
