@@ -96,6 +96,8 @@ def look(root: Path, chore: str, show: Callable[[str], None] | None = say) -> Cl
         raise GitError(
             f"This clone is shallow, and merging needs the history that it lacks: git fetch --unshallow, {again}"
         )
+    if torn := sorted(path for path, state in changed.items() if "U" in state or state in ("AA", "DD")):
+        raise GitError(f"Conflicts not settled yet: {few(torn)}. Edit, git add what you want to keep, {again}")
     others = sorted(path for path in changed if not is_kernel(path) and not path.startswith("records/"))
     if others:
         raise GitError(

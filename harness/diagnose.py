@@ -41,9 +41,9 @@ CAUSES = (
     values.scaled,
     values.line_scale,
     values.sign,
+    values.low_precision,
     moved.only_first_program,
     moved.dropped_tail,
-    values.low_precision,
     values.zeros,
 )
 

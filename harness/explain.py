@@ -27,7 +27,7 @@ _HINTS = (
      "A name that a loop changes keeps one type and shape: start it as tl.zeros((…), tl.float32)."),
     (r"out of resource: shared memory|needs .* of shared memory",
      "Use smaller blocks or fewer stages (num_stages)."),
-    (r"multiple targets|several targets", "Write one assignment a line."),
+    (r"multiple (targets|assignment)|several targets", "Write one assignment a line."),
     (r"Did you forget to add @triton\.jit|outside of the scope of a kernel",
      "tl.* works only inside a function with @triton.jit, started as kernel[grid](…)."),
     (r"'(int|constexpr)' object has no attribute 'to'",
@@ -58,12 +58,11 @@ def hint(error: BaseException, code: str = "") -> str:
             "Without a GPU the tensors are on the CPU, so this check cannot hold here. Remove it, or compare devices "
             "with each other: assert x.device == out.device."
         )
-    if missing := re.search(r"module 'triton\.language[\w.]*' has no attribute '(\w+)'", text):
-        return _nearest(missing[1], getattr(error, "obj", None))
     for pattern, advice in _HINTS:
         if re.search(pattern, text):
             return advice
-    return ""
+    missing = re.search(r"module 'triton\.language[\w.]*' has no attribute '(\w+)'", text)
+    return _nearest(missing[1], getattr(error, "obj", None)) if missing else ""
 
 
 def _nearest(name: str, module: Any) -> str:

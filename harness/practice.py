@@ -134,7 +134,7 @@ def keep(clone: Clone, file: Path, slug: str) -> None:
     """Copy a learner's file to ``records/kept/``, once, and say so. Raises StoreError: then it must not be touched."""
     store, data = Store(clone.git.root / "records"), file.read_bytes()
     kept = [path for path in store.kept.glob(f"*_{slug}_*{file.suffix}") if path.read_bytes() == data]
-    path = kept[0] if kept else store.keep(file, clone.chore, slug)
+    path = store.keep(file, clone.chore, slug)
     clone.git.say(f"Kept: {file.relative_to(clone.git.root)} is now {path.relative_to(clone.git.root)}")
 
 

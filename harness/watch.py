@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import difflib
 import signal
 import sys
@@ -33,26 +32,21 @@ def main(argv: Sequence[str] | None = None, root: Path | None = None) -> int:
     parser.add_argument("--poll", action="store_true", help="where saves go unnoticed: look at the files all the time")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="auto: cuda if there is one")
     args, options = parser.parse_known_args(argv)
-    # nox may have started us with interrupts ignored, so that it does not end before we do
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.default_int_handler)
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):  # a flag, so that nothing is cut in the middle
+        signal.signal(number, lambda *_: stop.set())
     try:
         course = load_course(root)
         katas = list({kata.slug: kata for kata in map(course.kata, args.katas)}.values())
         with Grader(course, ["--device", args.device, *options], _cuda(args.device)) as grader:
             watcher = Watcher(katas, grader, Screen())
             try:
-                with contextlib.suppress(KeyboardInterrupt):
-                    watcher.loop(threading.Event(), args.poll or None)
+                watcher.loop(stop, args.poll or None)
             finally:
-                for number in (signal.SIGINT, signal.SIGTERM):  # a second Ctrl-C must not cut the tidying short
-                    signal.signal(number, signal.SIG_IGN)
                 watcher.end()
     except KataError as error:
         print(error, file=sys.stderr)
         return 1
-    except KeyboardInterrupt:  # before there was anything to watch
-        pass
     return 0
 
 

@@ -48,3 +48,11 @@ def checkout():
 def judge(server: Server, interpret: Client, kata, tmp_path) -> toys.Judging:
     """Return a function: source of a submission, ids of cases -> the facts of the first one that fails, or the last."""
     return toys.Judging(server, interpret, tmp_path, kata)
+
+
+@pytest.fixture(scope="session")
+def triton_version() -> tuple[int, ...]:
+    """Return the version of the Triton that the fork server uses, without importing it here."""
+    from importlib.metadata import version
+
+    return tuple(int(part) for part in version("triton").split(".")[:2])

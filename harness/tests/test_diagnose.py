@@ -412,8 +412,8 @@ KNOWN = {
     no_block_is_named: "Within each block of 64 elements everything is off by one factor",
     scales_near_zero: "everything is off by one factor (0 in the block from element 64 on)",
     scale_of_the_last_blocks: "Within each block of 64 elements everything is off by one factor",
-    masked_lanes_counted: "14 masked lanes past the end of a row are counted",
-    masked_lanes_at_the_maximum_counted: "14 masked lanes past the end of a row are counted",
+    masked_lanes_counted: "14 masked lanes past the end of a row counted as well",
+    masked_lanes_at_the_maximum_counted: "14 masked lanes past the end of a row counted as well",
     sum_not_rescaled: "the sum that divides them is too large. Does it count lanes past the end of the row, or parts",
     row_summed_in_part: "the sum that divides them misses a part of the row",
     one_factor: "Every element is 0.1414 times what it should be",
@@ -471,6 +471,12 @@ def test_every_hint_is_short_and_ends_a_sentence(build):
 def two_programs():
     known = {"writers": np.arange(1000) // 500, "grid": (2, 1, 1)}
     return failed(LINE, with_wrong(LINE, slice(500, None), rng(7).standard_normal(500)), **known)
+
+
+def first_program_right_and_others_nearly():
+    writers, grid = tiles(LINE.shape, 128)
+    got = np.where(writers == 0, LINE, LINE + 1e-4)
+    return failed(LINE, got, writers=writers, grid=grid)
 
 
 def two_values():
@@ -538,6 +544,7 @@ def large_integers():
     "build",
     [
         two_programs, two_values, nearly_equal_values, few_in_the_tail, a_tail_of_one, nan_and_other_errors,
+        first_program_right_and_others_nearly,
         all_rows_hold_an_infinity, zeros_among_zeros, large_integers, blocks_scaled_and_errors_elsewhere,
         nan_expected_and_other_errors, zeros_and_ones, a_row_with_one_large_element,
     ],

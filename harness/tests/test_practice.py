@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -418,6 +419,20 @@ def test_a_merge_under_way(world, capsys):
     )
 
 
+def test_a_conflict_that_a_stash_left(world, capsys):
+    me = world.me
+    me.solve("05_nf4", "one")
+    me.git("stash")
+    me.solve("05_nf4", "two")
+    me.commit()
+    subprocess.run(["git", "stash", "pop"], cwd=me.root, capture_output=True, check=False)
+
+    assert refused(world, capsys) == (
+        "Conflicts not settled yet: exercises/05_nf4/kernel.py. Edit, git add what you want to keep, then run nox -s "
+        "practice again.\n"
+    )
+
+
 def test_a_branch_practice_of_somebody_elses(world, capsys):
     world.me.git("branch", "practice")
 
@@ -499,6 +514,22 @@ def test_ctrl_c_and_a_full_disk_are_one_sentence(world, capsys, monkeypatch):
         monkeypatch.setattr(git_module, "_execute", fail)
         assert practice.main([], world.me.root) == 1
         assert capsys.readouterr().err.startswith(said)
+
+
+def test_ctrl_c_waits_for_the_command_that_runs(world):
+    code = (
+        "from harness.git import Git; from pathlib import Path\n"
+        "try: print(Git(Path(), print).run('-c', 'alias.nap=!touch begun; sleep 0.3; touch done', 'nap'))\n"
+        "except KeyboardInterrupt: print('stopped', Path('done').exists())"
+    )
+    command = [sys.executable, "-u", "-c", code]
+    env = os.environ | {"PYTHONPATH": str(ROOT)}
+    child = subprocess.Popen(command, cwd=world.me.root, stdout=-1, text=True, env=env, start_new_session=True)
+    while not world.me.has("begun"):
+        assert child.poll() is None
+    os.killpg(child.pid, signal.SIGINT)  # as a terminal does it: to all processes
+
+    assert child.communicate(timeout=20)[0].splitlines()[1:] == ["stopped True"]
 
 
 # -- git.py ------------------------------------------------------------------------------------------------------------

@@ -577,6 +577,19 @@ def test_each_state_that_cannot_be_updated_is_one_sentence(world, capsys):
     )
 
 
+def test_a_learners_file_that_cannot_be_kept_stops_the_update(world, capsys):
+    mine = world.me.solve("05_nf4")
+    world.me.write("records/kept", "a file where a folder must be\n")
+    world.up.git("rm", "-r", "-q", "exercises/05_nf4", "solutions/05_nf4")
+    world.up.commit()
+
+    assert refused(world, capsys).startswith("No update, for kernel.py could not be put aside: ")
+    assert world.me.read(KERNEL) == mine
+    (world.me.root / "records" / "kept").unlink()
+    updated(world, capsys)
+    assert kept(world.me) == [mine]
+
+
 # -- again, and half-way -----------------------------------------------------------------------------------------------
 
 

@@ -70,6 +70,10 @@ UNWRITTEN = {
                  LOAD + STORE.format("x * 2").replace("mask=mask", "mask=mask & (offs > 3)")),
         "4 of 150 elements of the result were never written: [0, 0], [0, 1], [0, 2], …",
     ),
+    "a caught error, and no stand-in": (
+        launched(f"try:\n        {USUAL}\n    except Exception:\n        pass", STORE.format("0.0") + "x_ptr.foo()"),
+        "Your code caught an error of its own kernel and went on: AttributeError",
+    ),
     "uninitialised memory": (kernel(BODY, "\ndef double(x):\n    return torch.empty_like(x)\n"), "150 of 150 elements"),
 }  # fmt: skip
 
@@ -185,10 +189,6 @@ WRONG = {
         kernel(BODY, "\nKEPT = []\n" + ENTRY.replace("x = x.contiguous()", "KEPT.append(x.clone()); x = KEPT[0]")),
         "in the second call, with new values at the same addresses: All 150 elements",
     ),
-    "a caught error, and no stand-in": (
-        launched(f"try:\n        {USUAL}\n    except Exception:\n        pass", STORE.format("0.0") + "x_ptr.foo()"),
-        "Your code caught an error of its own kernel and went on: AttributeError",
-    ),
 }  # fmt: skip
 
 TABLES = {
@@ -247,7 +247,7 @@ def test_storing_the_same_values_twice_passes_with_a_note(judge):
     """))
 
     assert facts["word"] == "pass"
-    assert facts["findings"] == ["line 12: several programs store the same values to out_ptr; right, but done twice"]
+    assert facts["findings"] == ["line 12: several programs store the same values to out_ptr: work done twice"]
 
 
 ASM = "y = tl.inline_asm_elementwise('mul.f32 $0, $1, 0f40000000;', '=r,r', [x], dtype=tl.float32, is_pure=True, pack=1)"
@@ -257,7 +257,7 @@ def test_inline_asm_passes_and_is_said_to_be_unchecked(judge):
     facts = judge(computes("y", ASM), compiled=True)
 
     assert facts["word"] == "pass"
-    assert facts["not_checked"] == ["line 11: inline PTX cannot run here; what it computes was not checked"]
+    assert facts["not_checked"] == ["line 12: inline PTX cannot run here; what it computes was not checked"]
 
 
 def test_what_does_not_come_from_inline_asm_is_checked_all_the_same(judge):
@@ -382,7 +382,7 @@ def softmax(x):
 
 @pytest.mark.parametrize(("change", "word", "says"), [
     (("", ""), "pass", ""),
-    (("tl.exp(x - tl.max(x, axis=0))", "tl.exp(x)"), "wrong", ""),
+    (("tl.exp(x - tl.max(x, axis=0))", "tl.exp(x + 88.0)"), "wrong", ""),
     (('other=-float("inf")', "other=0.0"), "wrong", ""),
     (("BLOCK=triton.next_power_of_2(N)", "BLOCK=64"), "unwritten", "of 5,000 elements"),
     (("mask=cols < N)\n\n", "mask=cols <= N)\n\n"), "out-of-bounds", "out_ptr"),

@@ -395,7 +395,9 @@ def test_the_keepers_of_a_server_end_and_the_server_stays():
             server.kill()
 
 
-def test_an_unknown_kata_is_one_sentence(course, capsys):
+def test_an_unknown_kata_is_one_sentence(course, capsys, monkeypatch):
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+
     assert watch.main(["03"], course.root) == 1
     assert capsys.readouterr() == ("", "There is no kata '03'; there are 01_double, 02_twice.\n")
 

@@ -1,7 +1,8 @@
 """Grade solutions, stubs, mutants and a folder of further submissions on a GPU, and say where the CPU says otherwise.
 
 ``python -m harness.tests.gpu.suites_on_gpu OUT.json [FOLDER]``: FOLDER holds ``NN_name/*.py``, whose docstrings name a
-verdict after ``VERDICT:`` in any words. Needs no nox. Several files are graded at once; nothing is timed.
+verdict after ``VERDICT:`` in any words. Needs no nox. Several files are graded at once, so correctness alone is
+compared; then the solutions are graded one by one, speed included.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from harness.course import Kata, load_course
 
-JOBS = 6
+JOBS = 10
 
 
 def main(out: Path, folder: Path | None) -> int:
@@ -38,23 +39,46 @@ def main(out: Path, folder: Path | None) -> int:
         )
         rows.append({"kata": kata.slug, "file": file.name, "cuda": cuda, "cpu": cpu, "same": same})
         mark = " " if same else "*"
-        print(
-            f"{mark} {kata.slug:11} {file.name:42} cuda {cuda['verdict']:14} cpu {cpu['verdict']:14} {cuda['seconds']:.0f} s"
-        )
+        words = f"cuda {cuda['verdict']:14} cpu {cpu['verdict']:14}"
+        print(f"{mark} {kata.slug:11} {file.name:42} {words} {cuda['seconds']:.0f} s")
         if not same or cuda["verdict"] == "no verdict":
             print(f"      cuda: {cuda['reason'][:600]}\n      cpu:  {cpu['reason'][:300]}")
-    out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    alone = [_grade((kata, kata.solution, "cuda"), speed=True) for kata in course.katas]
+    for kata, row in zip(course.katas, alone, strict=True):
+        print(f"  {kata.slug:11} {row['verdict']:10} {row.get('speed')}")
+    report = {"environment": environment(), "speed": dict(zip((k.slug for k in course.katas), alone, strict=True))}
+    out.write_text(json.dumps(report | {"rows": rows}, indent=1) + "\n", encoding="utf-8")
     print(f"{sum(r['same'] for r in rows)} of {len(rows)} the same")
     return 0
 
 
-def _grade(job: tuple[Kata, Path, str]) -> dict:
+def environment() -> dict[str, str]:
+    """Return what the verdicts rest on."""
+    import torch
+    import triton
+
+    driver = subprocess.run(
+        ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return {
+        "gpu": torch.cuda.get_device_name(), "driver": driver.stdout.strip(), "torch": torch.__version__,
+        "triton": triton.__version__, "python": sys.version.split()[0],
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+    }  # fmt: skip
+
+
+def _grade(job: tuple[Kata, Path, str], speed: bool = False) -> dict:
     kata, file, device = job
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as temporary:
         verdicts = Path(temporary) / "v.json"
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-record", "--device", device,
                    "--submission", str(file), "--verdicts", str(verdicts), str(kata.folder)]  # fmt: skip
+        if device == "cuda" and not speed:
+            command.append("--no-speed")
         done = subprocess.run(command, cwd=kata.folder.parent.parent, capture_output=True, text=True, check=False)
         seconds = round(time.monotonic() - started, 1)
         if not verdicts.exists():
@@ -63,7 +87,8 @@ def _grade(job: tuple[Kata, Path, str]) -> dict:
     if data is None or done.returncode == 3:
         return {"verdict": "no verdict", "reason": (done.stdout + done.stderr)[-1500:], "seconds": seconds}
     failed = [n for n, o in data["tests"].items() if o != "passed"]
-    return {"verdict": data["verdict"], "reason": data["reason"], "failed": failed, "seconds": seconds}
+    out = {"verdict": data["verdict"], "reason": data["reason"], "failed": failed, "seconds": seconds}
+    return out | {"speed": data["speed"]} if speed else out
 
 
 if __name__ == "__main__":
