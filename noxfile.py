@@ -36,7 +36,8 @@ def grade(session: nox.Session) -> None:
 @chore()
 def watch(session: nox.Session) -> None:
     """Grade again at every save, until Ctrl-C: `-- 05_nf4`."""
-    python(session, "-m", "harness.watch", *session.posargs)
+    # Ctrl-C reaches nox too: give the watch time to stop what it runs
+    session.run(sys.executable, "-m", "harness.watch", *session.posargs, external=True, interrupt_timeout=5)
 
 
 @chore()

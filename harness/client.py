@@ -16,6 +16,8 @@ from harness import wire
 from harness.course import ROOT
 from harness.errors import HarnessFault
 
+SERVER = "KATA_SERVER"  # the environment variable that names the folder of a fork server which is there already
+
 
 class Server:
     """A running fork server, owned by the process that started it."""

@@ -23,7 +23,7 @@ from harness.triton_versions import ROOT, TESTED
 # modules that grading imports beside torch and Triton, and how to install what brings each
 MODULES = {
     "numpy": "numpy", "pytest": "pytest", "xdist": "pytest-xdist", "hypothesis": "hypothesis",
-    "nox": "nox", "rich": "rich", "ml_dtypes": "ml_dtypes",
+    "nox": "nox", "rich": "rich", "ml_dtypes": "ml_dtypes", "watchfiles": "watchfiles",
 }  # fmt: skip
 INSTALL = "pip install -c constraints.txt -e ."
 

@@ -54,7 +54,9 @@ def filtered_tree(clone: Clone, commit: str) -> str:
     """Write the tree of ``commit`` without ``solutions/`` and return its name."""
     with scratch_index(clone.git, clone.folder) as env:
         clone.git.run("read-tree", commit, env=env)
-        clone.git.run("rm", "-r", "-f", "-q", "--cached", "--ignore-unmatch", "solutions", env=env)
+        # a sparse checkout, by which a learner may have hidden the solutions before, would keep rm from them
+        every = ("-c", "core.sparseCheckout=false")
+        clone.git.run(*every, "rm", "-r", "-f", "-q", "--cached", "--ignore-unmatch", "solutions", env=env)
         return clone.git.run("write-tree", env=env).strip()
 
 

@@ -30,6 +30,7 @@ _GUARD_BYTE = 0x5B
 _modules: dict[str, ModuleType] = {}
 _seen: list[Launch] = []
 _wired = False
+_recording = True  # off while calls are timed: looking at a launch takes the host longer than launching it
 
 
 class Guards:
@@ -118,6 +119,7 @@ def run_calls(spec: Spec, file: Path, contents: list[tuple[Any, ...]], blobs: Bl
 
 def time_calls(job: Job) -> dict[str, Any]:
     """Time the bench shape of ``job`` with real contents, and look at what the timed calls returned."""
+    global _recording
     _wire_up()
     torch.set_num_threads(8)  # the contents of a real layer are drawn on the CPU
     full = make_inputs(job.spec, job.reference, dataclasses.replace(job.case, role="small"))
@@ -134,10 +136,13 @@ def time_calls(job: Job) -> dict[str, Any]:
 
             return call
 
+        _recording = False
         timing = measure([caller(0), caller(1)], sum(job.cost()[k] for k in ("bytes_read", "bytes_written")))
         problem = next((p for i in range(2) if (p := _sampled_problem(job, sets[i], last[i]))), "")
     except BaseException as error:
         return {"raised": raised(error, job.file).to_json()}
+    finally:
+        _recording = True
     return {"timing": timing, "problem": problem, "gpu": torch.cuda.get_device_name()}
 
 
@@ -205,7 +210,7 @@ def _wire_up() -> None:
     original = JITFunction.run
 
     def run(self, *args, grid, warmup, **kwargs):
-        if not warmup:
+        if not warmup and _recording:
             _record(self, grid, args, kwargs)
         return original(self, *args, grid=grid, warmup=warmup, **kwargs)
 

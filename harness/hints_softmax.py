@@ -81,7 +81,10 @@ def row_sums(scene: Scene) -> Hint:
     lanes = _counted_lanes(scene, rows, middle)
     if lanes:
         number = "1 masked lane" if lanes == 1 else f"{lanes:,} masked lanes"
-        return f"Rows add up to less than 1 ({total}): {number} past the end of a row counted as well. Masked lanes must add 0: load them with other=-float('inf')."
+        return (
+            f"Rows add up to less than 1 ({total}): {number} past the end of a row counted as well. Masked lanes must "
+            "add 0: load them with other=-float('inf')."
+        )
     return (
         f"Rows add up to less than 1 ({total}): the sum that divides them is too large. Does it count lanes past the "
         "end of the row, or parts that still belong to an older, smaller maximum?"

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from harness.keeper import Job
 
 Facts = dict[str, Any]
+SHOWN_ELEMENTS = 2**20  # inputs up to this size help to say what went wrong
+RERUN_ELEMENTS = 2**14  # results up to this size may be computed anew, to try an explanation
 
 
 def fact(word: str, reason: str = "", **more: Any) -> Facts:
@@ -327,7 +329,10 @@ def _values(
         )
     if ignore is not None:
         got = torch.where(torch.from_numpy(ignore.copy()), expected.to(got.dtype), got)
-    mismatch = compare(expected, got, bound=bound, ulp=job.spec.ulp, nan_allowed=_nan_allowed(job))
+    try:
+        mismatch = compare(expected, got, bound=bound, ulp=job.spec.ulp, nan_allowed=_nan_allowed(job))
+    except ValueError as error:
+        raise HarnessFault(f"{job.folder.name}/reference.py, case {job.case.id!r}: {error}.") from error
     if mismatch is None:
         return None
     return describe(
@@ -341,12 +346,22 @@ def _values(
 def _scene(job: Job, args, call, blobs, expected, got, wrong) -> Scene:
     output, last = call["output"], (call["launches"] or [{"grid": (1, 1, 1), "constants": {}, "kernel": ""}])[-1]
     writers = wire.array(output["writers"], blobs) if "writers" in output else None
+    places = [i for i, a in enumerate(args) if isinstance(a, torch.Tensor) and a.numel() <= SHOWN_ELEMENTS]
+
+    def rerun(inputs: tuple[np.ndarray, ...]) -> np.ndarray:
+        changed = list(args)
+        for i, values in zip(places, inputs, strict=True):
+            changed[i] = torch.from_numpy(np.ascontiguousarray(values)).to(args[i].dtype)
+        return _numpy(job.reference.reference(*changed))
+
     return Scene(
         got=_numpy(got),
         expected=_numpy(expected),
         wrong=wrong,
         dtype=output["torch_dtype"],
-        inputs=tuple(_numpy(a) for a in args if isinstance(a, torch.Tensor) and a.numel() <= 2**20),
+        inputs=tuple(_numpy(args[i]) for i in places),
+        names=tuple(job.spec.args[i].name for i in places),
+        rerun=rerun if got.numel() <= RERUN_ELEMENTS else None,
         layouts=dict(job.case.layout),
         options=dict(job.case.options),
         fills=dict(job.case.fill),

@@ -106,12 +106,12 @@ def _words(error: BaseException) -> str:
     if kind == "KernelError":
         return text
     if kind == "PTXASError":
-        reasons = re.findall(r"error\s*: (.+)", text)
+        reasons = re.findall(r"; error\s*: (.+)", text)
         return f"{kind}: {'; '.join(dict.fromkeys(reasons))}" if reasons else f"{kind}: {text}"
-    text = str(getattr(error, "error_message", None) or text) if hasattr(error, "node") else text
-    quoted = re.fullmatch(r"(\w+)\((['\"])(.*)\2,?\)", text, re.DOTALL)  # Triton keeps an exception as its repr
-    if hasattr(error, "node") and quoted:
-        kind, text = quoted[1], quoted[3].replace("\\'", "'").replace("\\n", "\n")
+    if hasattr(error, "node"):  # the rest of the text is the function's source, which the learner has
+        text = str(getattr(error, "error_message", None) or "")
+        if quoted := re.fullmatch(r"(\w+)\((['\"])(.*)\2,?\)", text, re.DOTALL):  # an exception, kept as its repr
+            kind, text = quoted[1], quoted[3].replace("\\'", "'").replace("\\n", "\n")
     return f"{kind}: {text}" if text else kind
 
 

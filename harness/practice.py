@@ -78,9 +78,6 @@ def _with_work(clone: Clone, base: str, first: str) -> str:
     return clone.git.run(*identity(clone.git), "commit-tree", tree, "-p", first, *words).strip()
 
 
-# -- the branches
-
-
 def _found(git: Git, commit: str) -> str | None:
     """Return the commit if this clone has it."""
     return git.ask("rev-parse", "--quiet", "--verify", f"{commit}^{{commit}}")
@@ -134,7 +131,7 @@ def keep(clone: Clone, file: Path, slug: str) -> None:
     """Copy a learner's file to ``records/kept/``, once, and say so. Raises StoreError: then it must not be touched."""
     store, data = Store(clone.git.root / "records"), file.read_bytes()
     kept = [path for path in store.kept.glob(f"*_{slug}_*{file.suffix}") if path.read_bytes() == data]
-    path = store.keep(file, clone.chore, slug)
+    path = kept[0] if kept else store.keep(file, clone.chore, slug)
     clone.git.say(f"Kept: {file.relative_to(clone.git.root)} is now {path.relative_to(clone.git.root)}")
 
 
@@ -156,9 +153,6 @@ def prune(folder: Path) -> None:
     for top, _, _ in os.walk(folder, topdown=False):
         if not os.listdir(top):
             os.rmdir(top)
-
-
-# -- the pristine stub
 
 
 def pristine_stub(root: Path, slug: str) -> str | None:

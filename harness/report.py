@@ -53,7 +53,7 @@ def _times(value: int, least: int) -> str:
     return f"{value / least:.2f}x" if least else f"{value:,} of 0"
 
 
-_STYLE = {"pass": "green", "todo": "dim", "undecided": "yellow", "slow": "yellow"}
+STYLES = {"pass": "green", "todo": "dim", "undecided": "yellow", "slow": "yellow"}
 
 
 def table(
@@ -89,7 +89,7 @@ def table(
     used = sum(max(len(row[i]) for row in [columns, *cells]) + 2 for i in range(len(columns) - 1)) if cells else 0
     for verdict, row in zip(verdicts, cells, strict=True):
         title = shorten(course.kata(verdict.slug).spec.title, max(12, console.width - used), placeholder=" …")
-        rows.add_row(row[0], f"[{_STYLE.get(verdict.word, 'red')}]{verdict.word}[/]", *row[2:], title)
+        rows.add_row(row[0], f"[{STYLES.get(verdict.word, 'red')}]{verdict.word}[/]", *row[2:], title)
     with console.capture() as capture:
         console.print(rows)
         console.print()

@@ -14,11 +14,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.client import Server
+from harness.client import SERVER, Server
 from harness.course import Course, Kata
 from harness.verdict import Verdict
-
-SERVER = "KATA_SERVER"  # the environment variable that names the folder of a fork server which is there already
 
 # a kata, the file for its verdict, further options for pytest -> what grades it
 Command = Callable[[Kata, Path, Sequence[str]], list[str]]

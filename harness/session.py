@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from harness.client import Client, Server
+from harness.client import SERVER, Client, Server
 from harness.course import Course, Kata, load_course
 from harness.desk import (
     CPU_LIMITS,
@@ -44,6 +44,7 @@ class Session:
         self.course, self.choices = course, choices
         self.worker: dict[str, Any] | None = getattr(config, "workerinput", {}).get("kata")
         self.server: Server | None = None
+        self.borrowed = os.environ.get(SERVER, "")  # the folder of a server that `watch` or `compare` holds warm
         self.clients: dict[str, Client] = {}
         self.desks: dict[str, Desk] = {}
         self.runners: dict[str, Runner] = {}
@@ -78,7 +79,7 @@ class Session:
             seed = given.get("seed", secrets.randbelow(2**31))
         choices = Choices(
             seed=seed,
-            device=_device(config.getoption("--device")),
+            device=device_of(config.getoption("--device")),
             gpu=find_device(config.getoption("--gpu")),
             speed=not config.getoption("--no-speed"),
             submission=path,
@@ -93,7 +94,7 @@ class Session:
 
     def for_worker(self) -> dict[str, Any]:
         """Return what an xdist worker needs to know."""
-        return {"seed": self.choices.seed, "folder": str(self.server.folder) if self.server else ""}
+        return {"seed": self.choices.seed, "folder": str(self.server.folder) if self.server else self.borrowed}
 
     def start(self, config: pytest.Config) -> None:
         """Start the fork server unless every file in question is an untouched stub, or a worker does the work."""
@@ -111,7 +112,7 @@ class Session:
             self._start_server()
 
     def _start_server(self) -> None:
-        if self.server is None:
+        if self.server is None and not self.borrowed:
             self.server = Server(cuda=self.choices.device == "cuda")
 
     def connect(self, kind: str) -> Client:
@@ -121,7 +122,7 @@ class Session:
                 folder = Path(self.worker["folder"])
             else:
                 self._start_server()
-                folder = self.server.folder
+                folder = self.server.folder if self.server else Path(self.borrowed)
             self.clients[kind] = Client(folder, kind)
         return self.clients[kind]
 
@@ -377,7 +378,8 @@ def _facts(word: str, reason: str) -> dict[str, Any]:
     return {"word": word, "reason": reason, "findings": [], "not_checked": []}
 
 
-def _device(choice: str) -> str:
+def device_of(choice: str) -> str:
+    """Return ``cpu`` or ``cuda`` for what ``--device`` said; ``auto`` looks for a GPU's device file."""
     if choice != "auto":
         return choice
     return "cuda" if any(os.path.exists(p) for p in _GPUS) else "cpu"

@@ -15,9 +15,11 @@ from typing import Any
 import torch
 
 FLUSH_BYTES = 256 * 2**20  # several times the L2 of any GPU in harness/devices
+FLUSHES = 6  # some 70 us each: the GPU is still busy with them while the host prepares the launch
 MIN_SAMPLES, MAX_SAMPLES = 30, 400
 TARGET = 0.004  # half the width of the share's 95 % interval, relative, at which sampling stops
 SECONDS = 4.0
+WARM_SECONDS = 1.0  # an idle GPU runs at a fraction of its clock, and takes its time to speed up
 
 # taken before any code under test could replace them
 _Event, _elapsed, _synchronize = torch.cuda.Event, torch.cuda.Event.elapsed_time, torch.cuda.synchronize
@@ -34,11 +36,15 @@ def measure(calls: Sequence[Callable[[], Any]], bytes_moved: int) -> dict[str, A
     source = torch.randint(0, 255, (half,), dtype=torch.uint8, device="cuda")
     target = torch.empty_like(source)
     flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
-    for call in calls:  # the first call compiles; the next ones fill every cache that is not flushed
-        for _ in range(3):
+    warm = time.monotonic() + WARM_SECONDS
+    for call in calls:  # the first call compiles, which is not work for the GPU
+        call()
+    while time.monotonic() < warm:
+        for call in calls:
+            flush.zero_()
             call()
             target.copy_(source)
-    _synchronize()
+        _synchronize()
     ours: list[float] = []
     limit: list[float] = []
     started, stopped = time.monotonic(), ""
@@ -61,7 +67,8 @@ def measure(calls: Sequence[Callable[[], Any]], bytes_moved: int) -> dict[str, A
 
 def _one(work: Callable[[], Any], flush: torch.Tensor) -> float:
     start, end = _Event(enable_timing=True), _Event(enable_timing=True)
-    flush.zero_()  # also keeps the GPU busy while the host prepares the launch
+    for _ in range(FLUSHES):
+        flush.zero_()
     start.record()
     work()
     end.record()

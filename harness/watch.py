@@ -15,12 +15,11 @@ from typing import Any
 
 from harness.course import Kata, load_course
 from harness.errors import KataError
-from harness.report import counted
+from harness.report import STYLES, counted
 from harness.rerun import Grader, Rerun
 from harness.saves import Saves, Stop, looks
 from harness.verdict import Verdict
 
-_STYLE = {"pass": "bold green", "todo": "dim", "undecided": "yellow", "slow": "yellow"}
 
 
 def main(argv: Sequence[str] | None = None, root: Path | None = None) -> int:
@@ -51,9 +50,9 @@ def main(argv: Sequence[str] | None = None, root: Path | None = None) -> int:
 
 
 def _cuda(choice: str) -> bool:
-    from harness.session import _device
+    from harness.session import device_of
 
-    return _device(choice) == "cuda"
+    return device_of(choice) == "cuda"
 
 
 class Watcher:
@@ -171,7 +170,7 @@ class Screen:
         """Say the verdict, why, and what changed since the last one of this kata."""
         passed = sum(1 for o in verdict.tests.values() if o == "passed")
         rest = f"   {passed} of {len(verdict.tests)} tests, {seconds:.1f} s"
-        self._say(f"{_clock()}  {verdict.slug}  ", (verdict.word, _STYLE.get(verdict.word, "bold red")), rest)
+        self._say(f"{_clock()}  {verdict.slug}  ", (verdict.word, STYLES.get(verdict.word, "red")), rest)
         if verdict.word != "pass" and verdict.reason.strip():
             self._say(f"          {verdict.reason.strip().splitlines()[0]}")
         if verdict.word in ("pass", "slow", "undecided") and (counts := counted(verdict.speed)):

@@ -149,6 +149,8 @@ def test_any_number_is_judged_as_exact_fractions_judge_it(target, units, bound, 
 @settings(deadline=None)
 @given(st.floats(allow_nan=False, allow_infinity=False), st.sampled_from(["float32", "float16", "bfloat16", *EIGHT]))
 def test_the_correctly_rounded_answer_is_always_right(x, dtype):
+    if dtype == "float8_e4m3fn":
+        x = max(-448.0, min(x, 448.0))  # beyond, releases of torch differ: the largest number, or NaN
     got = torch.tensor([x], dtype=torch.float64).to(getattr(torch, dtype))
     assert compare(torch.tensor([x], dtype=torch.float64), got, bound=0.0, ulp=0.51, nan_allowed=False) is None
 

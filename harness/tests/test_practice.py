@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -89,8 +90,9 @@ def test_every_git_command_is_shown_as_it_was_run(world, capsys, monkeypatch):
     shown = [line for line in capsys.readouterr().out.splitlines() if line.startswith("$ ")]
     assert len(shown) == len(ran) > 10
     assert "$ git checkout --quiet --no-track -b practice " + world.me.at("practice") in shown
-    assert any(re.fullmatch(r"\$ GIT_INDEX_FILE=\.git/kata-index git read-tree [0-9a-f]{40}", line) for line in shown)
-    assert "$ GIT_INDEX_FILE=.git/kata-index git rm -r -f -q --cached --ignore-unmatch solutions" in shown
+    index = "$ GIT_INDEX_FILE=.git/kata-index git "
+    assert f"{index}read-tree {world.me.at('main')}" in shown
+    assert f"{index}-c core.sparseCheckout=false rm -r -f -q --cached --ignore-unmatch solutions" in shown
 
 
 def test_work_that_is_not_committed_comes_along_as_it_is(world):
@@ -173,6 +175,19 @@ def test_a_linked_work_tree_is_a_clone_too(world):
     assert desk.status() == ["M exercises/05_nf4/kernel.py"]
     assert_no_solutions(desk)
     assert world.me.status() == []
+
+
+def test_a_sparse_checkout_that_hid_the_solutions_can_practise(world):
+    me = world.me
+    (me.root / ".git" / "info").mkdir(exist_ok=True)
+    me.git("status")  # the copy's files are newer than its index says; sparse-checkout would leave them
+    me.git("sparse-checkout", "set", "--no-cone", "/*", "!/solutions/")
+    assert not me.has("solutions")
+
+    assert practice.main([], me.root) == 0
+
+    assert me.at("reference") == me.at("main") and me.status() == []
+    assert_no_solutions(me)
 
 
 # -- and then ----------------------------------------------------------------------------------------------------------
@@ -266,8 +281,19 @@ def test_solutions_that_a_learner_committed_go_behind_the_branch_again(world):
 
     assert practice.main([], me.root) == 0
 
-    assert not me.has("solutions") and not me.git("ls-files", "solutions") and me.status() == []
-    assert not me.has("records/kept")
+    assert_no_solutions(me, history=False)
+    assert me.status() == [] and not me.has("records/kept")
+
+
+def test_a_file_is_kept_once_however_often_a_run_is_stopped(world, monkeypatch):
+    me = world.me
+    clone = practice.look(me.root, "practice", None)
+    me.solve("05_nf4")
+    for minute in (1, 2):
+        monkeypatch.setattr("harness.store.now", lambda minute=minute: datetime(2030, 1, 1, 0, minute, tzinfo=UTC))
+        practice.keep(clone, me.root / "exercises/05_nf4/kernel.py", "05_nf4")
+
+    assert [path.name[:16] for path in (me.root / "records" / "kept").iterdir()] == ["20300101T000100Z"]
 
 
 def test_commits_on_a_branch_named_reference_are_set_aside(world, capsys):
@@ -517,19 +543,25 @@ def test_ctrl_c_and_a_full_disk_are_one_sentence(world, capsys, monkeypatch):
 
 
 def test_ctrl_c_waits_for_the_command_that_runs(world):
+    nap = world.folder / "git-nap"  # `git nap`; not an alias, for a shell would let the signal through
+    nap.write_text(
+        f"#!{sys.executable}\nimport pathlib, time\n"
+        "pathlib.Path('begun').touch(), time.sleep(0.3), pathlib.Path('done').touch()\n"
+    )
+    nap.chmod(0o755)
     code = (
         "from harness.git import Git; from pathlib import Path\n"
-        "try: print(Git(Path(), print).run('-c', 'alias.nap=!touch begun; sleep 0.3; touch done', 'nap'))\n"
+        "try: print(Git(Path(), None).run('nap'))\n"
         "except KeyboardInterrupt: print('stopped', Path('done').exists())"
     )
-    command = [sys.executable, "-u", "-c", code]
-    env = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", code]
+    env = os.environ | {"PYTHONPATH": str(ROOT), "PATH": f"{world.folder}:{os.environ['PATH']}"}
     child = subprocess.Popen(command, cwd=world.me.root, stdout=-1, text=True, env=env, start_new_session=True)
     while not world.me.has("begun"):
         assert child.poll() is None
     os.killpg(child.pid, signal.SIGINT)  # as a terminal does it: to all processes
 
-    assert child.communicate(timeout=20)[0].splitlines()[1:] == ["stopped True"]
+    assert child.communicate(timeout=20)[0] == "stopped True\n"
 
 
 # -- git.py ------------------------------------------------------------------------------------------------------------

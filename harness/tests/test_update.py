@@ -284,8 +284,27 @@ def test_changed_solutions_stay_behind_the_branch(world, capsys):
         assert me.at("HEAD") == before
         assert out.endswith("\nNothing new: you have all of origin/main.\n")
         assert "faster" in me.git("show", "reference:solutions/05_nf4/fast.py")
+        world.up.stub("05_nf4", 2)
+        world.up.commit()
+        updated(world, capsys)
+        assert me.git("branch", "--list", "reference-*") == ""
     else:
         assert me.has("solutions/05_nf4/fast.py")
+
+
+def test_solutions_that_came_into_practice_go_with_the_next_update(world, capsys):
+    me = world.me
+    me.git("checkout", "main", "--", "solutions")
+    me.commit("Now they are here")
+    me.write("solutions/05_nf4/__pycache__/kernel.pyc", "x")
+    world.up.kata("21_formats")
+    world.up.commit()
+
+    assert update.main([], me.root) == 0, capsys.readouterr().err
+
+    assert_no_solutions(me, history=False)
+    assert me.has("exercises/21_formats") and me.status() == []
+    assert not me.has("records/kept")
 
 
 @both
@@ -404,6 +423,15 @@ def test_a_file_in_the_way_that_git_does_not_know(world, capsys):
     assert "-# mine\n+def formats(x):\n" in out
 
 
+def test_a_change_in_the_way_is_not_stashed_behind_the_learners_back(world, capsys):
+    world.me.git("config", "merge.autoStash", "true")
+    world.me.write("records/reference/h200.json", '{"mine": 1}\n')
+    world.up.write("records/reference/h200.json", '{"new": 1}\n')
+    world.up.commit()
+
+    assert refused(world, capsys).startswith("In the way, and not committed: records/reference/h200.json. Nothing of ")
+
+
 def test_records_that_are_committed_and_changed_again_come_through(world, capsys):
     me = world.me
     me.write(ATTEMPTS, "1\n")
@@ -512,18 +540,19 @@ def test_a_fork_updates_from_the_remote_named_upstream(world, capsys):
 
 def test_the_default_branch_of_the_remote_is_what_counts(world, capsys):
     me, up = world.me, world.up
+    me.git("remote", "rename", "origin", "upstream")
     up.git("branch", "--move", "main", "trunk")
     up.kata("21_formats")
     up.commit()
     assert refused(world, capsys) == (
         "git fetch failed: couldn't find remote ref refs/heads/main. Nothing was changed. Is there a network, and is "
-        "origin/main still the course (git remote set-head origin --auto)? Then run nox -s update again.\n"
+        "upstream/main still the course (git remote set-head upstream --auto)? Then run nox -s update again.\n"
     )
     me.git("fetch", "--quiet", "--prune")
-    me.git("remote", "set-head", "origin", "--auto")
+    me.git("remote", "set-head", "upstream", "--auto")
     up.git("branch", "main")
 
-    assert "Upstream is origin/trunk, at " in updated(world, capsys)
+    assert "Upstream is upstream/trunk, at " in updated(world, capsys)
     assert me.has("exercises/21_formats")
 
 
