@@ -37,6 +37,7 @@ class Compiler:
         self.launches: list[Launch] = []
         self.compiled: dict[str, dict[str, Any]] = {}
         self.failed: str | None = None
+        self.last_failed = False
 
 
 _compiler: Compiler | None = None
@@ -84,6 +85,7 @@ def _launch(compiler: Compiler, original: Any, kernel: Any, args: tuple, kwargs:
 
 def _compile(compiler: Compiler, original: Any, kernel: Any, args: tuple, kwargs: dict, launch: Launch) -> None:
     started = time.perf_counter()
+    compiler.last_failed = False
     try:
         made = original(kernel, *args, grid=launch.grid, warmup=True, **kwargs)
         if hasattr(made, "result") and not hasattr(made, "metadata"):
@@ -94,7 +96,9 @@ def _compile(compiler: Compiler, original: Any, kernel: Any, args: tuple, kwargs
 
             raise OutOfResources(shared, limit, "shared memory")
     except BaseException as error:
-        compiler.failed = compiler.failed or f"{type(error).__name__}: {error}"
+        if not isinstance(error, unfit()):
+            compiler.failed = compiler.failed or f"{type(error).__name__}: {error}"
+        compiler.last_failed = True
         raise
     compiler.compiled.setdefault(
         launch.key(),
@@ -119,11 +123,23 @@ def compile_calls(spec: Spec, file: Path, args: tuple[Any, ...], device: Device)
         with CudaIsCpu():
             find_entry(load_source(file, f"kata_{spec.id}"), spec.entry)(*args)
     except BaseException as error:
-        seen["raised"] = raised(error, file).to_json() | {"compiling": compiler.failed is not None}
+        seen["raised"] = raised(error, file).to_json() | {"compiling": compiler.last_failed}
     seen["launches"] = [launch.to_json() for launch in compiler.launches]
     seen["compiled"] = compiler.compiled
     seen["failed"] = compiler.failed
     return seen
+
+
+def unfit() -> tuple[type[BaseException], ...]:
+    """Return the errors at which Triton's autotuner skips a configuration instead of failing."""
+    from triton.compiler import errors as compiling
+    from triton.runtime import errors as running
+
+    from harness.interpreter import StaticAssert
+
+    names = ("OutOfResources", "PTXASError", "CompileTimeAssertionFailure")
+    found = [getattr(place, name, None) for name in names for place in (running, compiling)]
+    return (StaticAssert, *(e for e in found if e is not None))
 
 
 def patch_autotuner() -> None:
@@ -131,13 +147,9 @@ def patch_autotuner() -> None:
 
     Works for both servers. On a GPU the autotuner skips configurations that do not fit; so does this.
     """
-    from triton.runtime import autotuner, errors
+    from triton.runtime import autotuner
 
-    unfit = tuple(
-        getattr(errors, n)
-        for n in ("OutOfResources", "PTXASError", "CompileTimeAssertionFailure")
-        if hasattr(errors, n)
-    )
+    refused = unfit()
 
     def run(self, *args, **kwargs):
         self.nargs = dict(zip(self.arg_names, args, strict=False))
@@ -149,7 +161,7 @@ def patch_autotuner() -> None:
                 if config.pre_hook is not None:
                     config.pre_hook({**self.nargs, **kwargs, **config.all_kwargs()})
                 return self.fn.run(*args, **kwargs, **config.all_kwargs())
-            except unfit:
+            except refused:
                 if i == len(configs) - 1:
                     raise
         return None

@@ -85,7 +85,7 @@ def _child(work: Callable[[], bytes], write_end: int, printed: int, stack: int) 
         with contextlib.suppress(BaseException):
             import traceback
 
-            os.write(2, f"harness: {error!r}\n{traceback.format_exc()[-1500:]}".encode())
+            os.write(stack, f"harness: {error!r}\n{traceback.format_exc()[-1500:]}".encode())
     finally:
         os._exit(status)
 

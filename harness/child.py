@@ -101,6 +101,7 @@ def _one_call(spec, file, entry, args, plan: Plan, before, blobs: Blobs, kept: l
     memory = Memory(list(tensors), plan.masked_fill, plan.counting)
     machine = Machine(memory, plan.order, plan.ghost, COUNTED_PROGRAMS if plan.counting else 0, asm_fill=plan.asm_fill)
     watch = HostWatch(plan.poison, lambda: machine.running)
+    watch.wrote = memory.host_wrote
     memory.known_later = watch.allocated
     interpreter.use(machine)
     seen: dict[str, Any] = {"plan": vars(plan)}
@@ -154,6 +155,7 @@ def describe_output(out: Any, tensors: list, kept: list, memory: Memory | None, 
         seen["reused"] = any(k.untyped_storage().data_ptr() == storage for k in kept)
     kept.append(out)
     seen["values"] = blobs.add(bits(out).cpu().numpy())
+    seen["altered"] = memory.altered(out) if memory is not None else 0
     written = memory.written_by(out) if memory is not None else None
     if written is not None:
         seen["written"], seen["writers"] = blobs.add(written[0]), blobs.add(written[1])

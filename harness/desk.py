@@ -13,6 +13,7 @@ from typing import Any
 from harness.client import Client
 from harness.course import Kata
 from harness.device import Device
+from harness.errors import HarnessFault
 from harness.gate import coarse, measured
 from harness.spec import Case
 from harness.verdict import TestFacts
@@ -261,8 +262,10 @@ class Runner:
     def __repr__(self) -> str:
         return f"run({self.desk.kata.slug})"  # hypothesis prints fixtures of a failing example
 
-    def __call__(self, case: Case) -> None:
-        """Judge ``case``. Raises KataFailure."""
+    def __call__(self, case: Case | None) -> None:
+        """Judge ``case``. Raises KataFailure, and SpecError for a toml without cases to declare."""
+        if case is None:
+            raise HarnessFault(f"{self.desk.kata.spec.slug}/exercise.toml declares no case with role = 'small'.")
         case = case.with_seed(seed_of(self.desk.choices.seed, self.test, case))
         key = case.key()
         if key in self.failed:

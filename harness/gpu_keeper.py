@@ -123,7 +123,7 @@ def _live(ask_read: int, answer_write: int, printed: int, stack: int) -> None:
         with contextlib.suppress(BaseException):
             import traceback
 
-            os.write(2, f"harness: {error!r}\n{traceback.format_exc()[-1500:]}".encode())
+            os.write(stack, f"harness: {error!r}\n{traceback.format_exc()[-1500:]}".encode())
     finally:
         os._exit(status)
 

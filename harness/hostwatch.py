@@ -64,7 +64,12 @@ class HostWatch(TorchDispatchMode):
                 self.computed[name] = max(size, consumed, self.computed.get(name, 0))
         elif name == "_local_scalar_dense":
             self.read_back = True
+        if name.endswith("_") and args and isinstance(args[0], torch.Tensor):
+            self.wrote(args[0])
         return out
+
+    def wrote(self, tensor: torch.Tensor) -> None:
+        """An operator wrote into ``tensor`` in place."""
 
     def placed(self, tensor: torch.Tensor) -> torch.Tensor:
         """Return the fresh tensor that the launcher gets instead of ``tensor``."""
@@ -93,6 +98,8 @@ def poison_pattern(dtype: torch.dtype, which: int) -> int:
     size = torch.empty(0, dtype=dtype).element_size()
     if dtype == torch.float16:
         return (0x7E5B, 0x7EB5)[which]
+    if dtype.is_floating_point and size == 1:
+        return (0x7F, 0xFF)[which]
     return _PATTERNS[min(size, 8)][which]
 
 
@@ -104,4 +111,5 @@ def fill(tensor: torch.Tensor, which: int) -> None:
             tensor.fill_(value)
         return
     size = tensor.element_size()
-    tensor.view(_INTS[size]).fill_(poison_pattern(tensor.dtype, which))
+    pattern = poison_pattern(tensor.dtype, which)
+    tensor.view(_INTS[size]).fill_(pattern - 256 if size == 1 and pattern > 127 else pattern)

@@ -7,6 +7,7 @@ the log of launches. Import this module only where ``TRITON_INTERPRET=1`` was se
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import random
 import sys
@@ -52,6 +53,10 @@ class KernelError(Exception):
     """A kernel raised while it was interpreted; the message is the learner's, with the line in it."""
 
 
+class StaticAssert(KernelError):
+    """``tl.static_assert`` failed: a compiler would refuse this configuration."""
+
+
 @dataclass
 class Machine:
     """One call of the entry: its memory, its launches, and how programs are ordered.
@@ -94,12 +99,13 @@ class Machine:
 
 _machine: Machine | None = None
 _bodies: dict[Any, Callable[..., Any]] = {}
+_originals: dict[str, Any] = {}  # Triton's own functions that were replaced
 
 
 def current() -> Machine:
     """Return the machine of the call in progress. Raises RuntimeError when a kernel is launched outside of a call."""
     if _machine is None:
-        raise RuntimeError("a kernel was launched while the file was being imported; launch it inside the entry")
+        raise KernelError("a kernel was launched while the file was being imported; launch it inside the entry")
     return _machine
 
 
@@ -131,6 +137,7 @@ def prepare() -> None:
     scope = {"tl": tl, "core": tl.core}
     interp._patch_lang(type(language)(language.__code__, scope))  # for good: this process only interprets
     interp._patch_lang = lambda fn: _Nothing()
+    _originals["cvt"] = interp._implicit_cvt
     numerics.install(interp)
     _patch_memory(interp)
     _patch_language(interp, tl)
@@ -179,7 +186,10 @@ def _patch_memory(interp: Any) -> None:
             return _slow_rmw(interp, str(op), real, val, mask)
         active = np.ascontiguousarray(np.broadcast_to(mask.data, real.shape))
         value = np.ascontiguousarray(np.broadcast_to(val.data, real.shape))
-        return rmw(self, op, handle(real, ptr.dtype), handle(value, val.dtype), handle(active, mask.dtype), *rest)
+        try:
+            return rmw(self, op, handle(real, ptr.dtype), handle(value, val.dtype), handle(active, mask.dtype), *rest)
+        except ValueError:  # such as an exchange of floats, which the interpreter's C++ lacks
+            return _slow_rmw(interp, str(op), real, val, mask)
 
     def atomic_cas(self, ptr, cmp, val, *rest):
         _same_program(ptr, cmp, val)
@@ -247,6 +257,11 @@ def _patch_language(interp: Any, tl: Any) -> None:
             f"{list(self.handle.data.shape)}; use tl.where, or reduce it first (tl.max, tl.sum)"
         )
 
+    def static_assert(cond, msg="", **_):
+        if not getattr(cond, "value", cond):
+            raise StaticAssert(f"line {learner_line()}: tl.static_assert failed: {getattr(msg, 'value', msg)}")
+
+    tl.static_assert = tl.core.static_assert = static_assert
     tl.tensor.__bool__ = truth
     tl.tensor.__index__ = lambda self: int(self.handle.data.reshape(-1)[0])
     tl.tensor.__int__ = tl.tensor.__index__
@@ -329,6 +344,8 @@ def _patch_functions(interp: Any, tl: Any) -> None:
         return _launch(interp, tl, self, grid, args, kwargs)
 
     def call(self, *args, **kwargs):
+        if _machine is None or not _machine.running:
+            raise KernelError(f"{self.fn.__name__} is a @triton.jit function: start it as {self.fn.__name__}[grid](…)")
         return _body(self)(*args, **kwargs)
 
     interp.InterpretedFunction.run = run
@@ -377,6 +394,8 @@ def _launch(interp: Any, tl: Any, kernel: Any, grid: Any, args: tuple, kwargs: d
     body = _body(kernel)
     builder = interp.interpreter_builder
     builder.set_grid_dim(*shape)
+    debug = bool(options.get("debug") or kernel.kwargs.get("debug"))
+    builder.options = dataclasses.replace(builder.options, debug=debug)  # else tl.device_assert says nothing
     machine.running = True
     base = machine.ran
     try:
@@ -398,6 +417,7 @@ def _launch(interp: Any, tl: Any, kernel: Any, grid: Any, args: tuple, kwargs: d
         raise
     finally:
         machine.running = False
+        memory.end_launch()
         machine.ran = base
         machine.epoch = 0
 
@@ -415,7 +435,7 @@ def _constant(value: Any) -> Any:
 def _argument(interp: Any, tl: Any, memory: Memory, name: str, value: Any) -> Any:
     """Return what the kernel's parameter holds: a made-up address for a tensor, an fp32 scalar for a float, …"""
     if isinstance(value, torch.Tensor):
-        out = interp._implicit_cvt(value)
+        out = _originals["cvt"](value)
         label = next((n for n, t in memory.known if t is value or _same_view(t, value)), "")
         shown = name if not label or label == name else f"{name} ({label})"
         out.handle.data = np.array([memory.pointer(shown, value)], np.uint64)
@@ -428,14 +448,14 @@ def _argument(interp: Any, tl: Any, memory: Memory, name: str, value: Any) -> An
     if type(value).__name__ == "TensorDescriptor":
         return _descriptor(interp, tl, memory, name, value)
     if type(value).__name__ == "TensorWrapper":
-        out = interp._implicit_cvt(value)
+        out = _originals["cvt"](value)
         out.handle.data = np.array([memory.pointer(name, value.base)], np.uint64)
         return out
-    return interp._implicit_cvt(value)
+    return _originals["cvt"](value)
 
 
 def _descriptor(interp: Any, tl: Any, memory: Memory, name: str, value: Any) -> Any:
-    original = interp._implicit_cvt
+    original = _originals["cvt"]
 
     def convert(part: Any) -> Any:
         return _argument(interp, tl, memory, name, part) if isinstance(part, torch.Tensor) else original(part)

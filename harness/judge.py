@@ -50,6 +50,11 @@ def cpu_facts(job: Job, contents: list[tuple], call: Callable[[dict[str, Any]], 
                 "give 0, and with 0 the result is right; write other= to be safe"
             )
             facts = again
+    if facts["word"] == "wrong" and any(np.prod(x["grid"]) > 1 for x in facts.get("launches", [])):
+        again, _ = _once(job, contents, call({"order": None}))
+        if again["word"] == "pass":
+            reason = "right when the programs run in one order, wrong in another; a GPU keeps to none.\n"
+            facts = facts | {"word": "racy", "reason": reason + facts["reason"]}
     if facts["word"] == "wrong" and seen.get("unchecked"):
         facts = _asm_free(job, contents, call, facts)
     if facts["word"] == "pass" and facts.pop("derived", False):
@@ -119,8 +124,8 @@ def _ended(job: Job, outcome: Outcome) -> Facts | None:
             "error", f"the process died of {outcome.ended.split()[1]} in your code, outside of any checked access."
         )
     status = outcome.ended.split()[1]
-    if status == "70" and "harness: " in outcome.printed:
-        raise HarnessFault(f"the harness failed in the child process. {outcome.printed[-1500:]}")
+    if status == "70" and "harness: " in outcome.stack:
+        raise HarnessFault(f"the harness failed in the child process. {outcome.stack[-1500:]}")
     return fact("error", f"your code ended its process (exit status {status}) before it returned a result.")
 
 
@@ -275,6 +280,11 @@ def _cheat(job: Job, call: dict[str, Any], number: int) -> str | None:
         if number and output.get("reused"):
             return "the second call launched no kernel and returned the first result; its inputs had changed since."
         return "no kernel of yours was launched in this call."
+    if output.get("altered"):
+        return (
+            f"{output['altered']:,} bytes of the result were changed after your kernel had written them, by neither a "
+            "kernel nor torch."
+        )
     if output.get("aliases"):
         return f"the result is the memory of the input {output['aliases']}, not a new tensor."
     limit = job.spec.max_launches

@@ -39,7 +39,7 @@ class Raised:
 
 
 # raised by Triton or by us about what the learner wrote, wherever the innermost frame is
-_THEIRS = ("KernelError", "CompilationError", "ValueError", "UnsupportedLanguageConstruct")
+_THEIRS = ("KernelError", "StaticAssert", "CompilationError", "ValueError", "UnsupportedLanguageConstruct")
 
 
 class NoEntry(Exception):

@@ -70,6 +70,7 @@ def table(
         days: days in a row with a pass.
     """
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     known = standings or {}
@@ -89,7 +90,7 @@ def table(
     used = sum(max(len(row[i]) for row in [columns, *cells]) + 2 for i in range(len(columns) - 1)) if cells else 0
     for verdict, row in zip(verdicts, cells, strict=True):
         title = shorten(course.kata(verdict.slug).spec.title, max(12, console.width - used), placeholder=" …")
-        rows.add_row(row[0], f"[{STYLES.get(verdict.word, 'red')}]{verdict.word}[/]", *row[2:], title)
+        rows.add_row(row[0], f"[{STYLES.get(verdict.word, 'red')}]{verdict.word}[/]", *row[2:], escape(title))
     with console.capture() as capture:
         console.print(rows)
         console.print()

@@ -43,6 +43,7 @@ class Shadow:
     written: np.ndarray  # bool per byte
     writer: np.ndarray  # int64 per byte: launch << 32 | program, of the last store; -1 before the first
     tensor: torch.Tensor
+    kernel_left: np.ndarray | None = None  # the bytes as the last launch that stored here left them
 
 
 @dataclass
@@ -85,22 +86,24 @@ def real_bytes(address: int, nbytes: int) -> np.ndarray:
 
 
 def valid_offsets(tensor: torch.Tensor) -> Callable[[np.ndarray, int], np.ndarray]:
-    """Return a test for byte offsets: does an access of this size lie in elements that the view has?"""
+    """Return a test for byte offsets: does every byte of an access of this width lie in elements that the view has?"""
     size, span = tensor.element_size(), span_bytes(tensor)
-    if tensor.numel() * size >= span:  # dense (or overlapping): every byte of the span belongs to the view
+    if tensor.is_contiguous():
         return lambda off, width: (off >= 0) & (off <= span - width)
-    steps = [(n, s * size) for n, s in zip(tensor.shape, tensor.stride(), strict=True) if n > 1 and s]
-    offsets = np.zeros(1, np.int64)
-    for n, step in steps:
-        offsets = (offsets[:, None] + np.arange(n, dtype=np.int64) * step).reshape(-1)
+    offsets = np.zeros(min(1, tensor.numel()), np.int64)
+    for n, stride in zip(tensor.shape, tensor.stride(), strict=True):
+        if n > 1 and stride and len(offsets):
+            offsets = (offsets[:, None] + np.arange(n, dtype=np.int64) * stride * size).reshape(-1)
     offsets = np.unique(offsets)
+    gap = np.flatnonzero(np.diff(offsets) > size)  # elements that touch are one stretch
+    starts = offsets[np.concatenate([[0], gap + 1])] if len(offsets) else offsets
+    ends = offsets[np.concatenate([gap, [len(offsets) - 1]])] + size if len(offsets) else offsets
 
     def inside(off: np.ndarray, width: int) -> np.ndarray:
-        ok = np.ones(off.shape, bool)
-        for byte in (0, width - 1) if width > 1 else (0,):
-            at = np.searchsorted(offsets, off + byte, side="right") - 1
-            ok &= (at >= 0) & (off + byte - offsets[np.maximum(at, 0)] < size)
-        return ok
+        if not len(starts):
+            return np.zeros(off.shape, bool)
+        at = np.searchsorted(starts, off, side="right") - 1
+        return (at >= 0) & (off + width <= ends[np.maximum(at, 0)])
 
     return inside
 
@@ -142,6 +145,22 @@ class Memory:
         base = ((FIRST_REGION + len(self.regions)) << REGION_BITS) + _HALF + (address & 0xFF)
         self.regions.append(Region(name, tensor, base, nbytes, real_bytes(address, nbytes), valid_offsets(tensor)))
         return base
+
+    def end_launch(self) -> None:
+        """Remember what the launch left in the storages that it stored into."""
+        for shadow in self.shadows.values():
+            if (shadow.writer >> 32 == self.launch).any() or (shadow.writer == -2).any():
+                self.refresh(shadow)
+
+    def refresh(self, shadow: Shadow) -> None:
+        """What the storage holds now is accounted for."""
+        shadow.kernel_left = real_bytes(shadow.start, len(shadow.written)).copy()
+
+    def host_wrote(self, tensor: torch.Tensor) -> None:
+        """torch wrote into ``tensor`` in plain sight: moved data, which is judged elsewhere."""
+        shadow = self.shadows.get(tensor.untyped_storage().data_ptr())
+        if shadow is not None:
+            self.refresh(shadow)
 
     # -- accesses ------------------------------------------------------------------------------------------------
 
@@ -338,6 +357,14 @@ class Memory:
 
     # -- results -------------------------------------------------------------------------------------------------
 
+    def altered(self, tensor: torch.Tensor) -> int:
+        """Return how many bytes of the storage changed behind the back of every launch and of torch."""
+        shadow = self.shadows.get(tensor.untyped_storage().data_ptr())
+        if shadow is None or shadow.kernel_left is None:
+            return 0
+        now = real_bytes(shadow.start, len(shadow.written))
+        return int(((now != shadow.kernel_left) & shadow.written).sum())
+
     def written_by(self, tensor: torch.Tensor) -> tuple[np.ndarray, np.ndarray] | None:
         """Return, per element of ``tensor``, whether a store reached it and the program that stored last.
 
@@ -377,6 +404,8 @@ def poison(dtype: np.dtype) -> np.generic:
     """Return the value that fresh memory and switched-off lanes hold: a NaN with a payload, or a large odd integer."""
     if dtype == np.dtype(bool):
         return np.bool_(True)
+    if dtype.name.startswith("float8"):
+        return np.array([0x7F], np.uint8).view(dtype)[0]
     pattern = {1: 0x5B, 2: 0x7E5B, 4: 0x7FC0_5A5B, 8: 0x7FF8_5A5B_5A5B_5A5B}[dtype.itemsize]
     if dtype.kind == "f" and dtype.itemsize == 2:
         pattern = 0x7E5B

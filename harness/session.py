@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import secrets
@@ -45,7 +46,7 @@ class Session:
         self.worker: dict[str, Any] | None = getattr(config, "workerinput", {}).get("kata")
         self.server: Server | None = None
         self.borrowed = os.environ.get(SERVER, "")  # the folder of a server that `watch` or `compare` holds warm
-        self.clients: dict[str, Client] = {}
+        self.clients: dict[tuple[str, str], Client] = {}
         self.desks: dict[str, Desk] = {}
         self.runners: dict[str, Runner] = {}
         self.suites: dict[str, list[str]] = {}
@@ -115,16 +116,21 @@ class Session:
         if self.server is None and not self.borrowed:
             self.server = Server(cuda=self.choices.device == "cuda")
 
-    def connect(self, kind: str) -> Client:
-        """Return the connection to one kind of server, made on first use."""
-        if kind not in self.clients:
+    def connect(self, slug: str, kind: str) -> Client:
+        """Return a kata's connection to one kind of server, made on first use.
+
+        Each kata has its own: one that ended early may have left answers on the way that are nobody's now.
+        """
+        if (slug, kind) not in self.clients:
+            for other in [key for key in self.clients if key[0] != slug]:
+                self.clients.pop(other).close()
             if self.worker and self.worker["folder"]:
                 folder = Path(self.worker["folder"])
             else:
                 self._start_server()
                 folder = self.server.folder if self.server else Path(self.borrowed)
-            self.clients[kind] = Client(folder, kind)
-        return self.clients[kind]
+            self.clients[slug, kind] = Client(folder, kind)
+        return self.clients[slug, kind]
 
     def close(self) -> None:
         """Hang up, and stop the server if this process started it."""
@@ -206,7 +212,9 @@ class Session:
                 f"{item.nodeid} uses a fixture of the katas but is not in exercises/NN_name/test_kernel.py."
             )
         if kata.slug not in self.desks:
-            self.desks[kata.slug] = Desk(kata, self.file_of(kata), self.choices, self.connect)
+            self.desks[kata.slug] = Desk(
+                kata, self.file_of(kata), self.choices, functools.partial(self.connect, kata.slug)
+            )
         return self.desks[kata.slug]
 
     def runner(self, item: pytest.Item) -> Runner:

@@ -21,7 +21,6 @@ from harness.saves import Saves, Stop, looks
 from harness.verdict import Verdict
 
 
-
 def main(argv: Sequence[str] | None = None, root: Path | None = None) -> int:
     """Watch the katas that ``argv`` names. Returns 0 when Ctrl-C ends it, 1 after a sentence about what is wrong."""
     parser = argparse.ArgumentParser(

@@ -109,11 +109,15 @@ def test_a_server_that_cannot_start_says_so_in_every_answer(tmp_path, kata, file
 
 def test_a_server_that_died_says_its_last_words(tmp_path, kata, file, monkeypatch):
     (tmp_path / "torch").mkdir()
-    (tmp_path / "torch" / "__init__.py").write_text("raise SystemExit('no torch today')\n", encoding="utf-8")
+    (tmp_path / "torch" / "__init__.py").write_text(
+        "import sys\nsys.stdin.read(1)\nraise SystemExit('no torch today')\n", encoding="utf-8"
+    )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     server = Server()
     try:
         with contextlib.closing(Client(server.folder, "interpret")) as client:
+            server.process.stdin.write(b"x")
+            server.process.stdin.flush()
             server.process.wait(timeout=60)
             with pytest.raises(HarnessFault, match=r"^the interpret server (died|is gone)\. It said: .*no torch today") as error:
                 client.ask(request(kata, file))

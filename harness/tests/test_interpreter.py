@@ -49,7 +49,7 @@ def test_a_constexpr_int_answers_as_in_compiled_code():
 
 
 def test_a_kernel_that_nobody_waits_for_is_refused():
-    with pytest.raises(RuntimeError, match="launch it inside the entry"):
+    with pytest.raises(interpreter.KernelError, match="launch it inside the entry"):
         interpreter.current()
 
 

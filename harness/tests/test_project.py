@@ -34,7 +34,7 @@ def test_constraints_pin_torch_and_never_triton():
 
 def test_dependencies_are_what_grading_imports():
     assert names(PROJECT["project"]["dependencies"]) == {
-        *("torch", "triton", "numpy", "ml_dtypes", "pytest", "pytest-xdist", "hypothesis", "nox", "rich")
+        *("torch", "triton", "numpy", "ml_dtypes", "pytest", "pytest-xdist", "hypothesis", "nox", "rich", "watchfiles")
     }
     assert names(PROJECT["project"]["optional-dependencies"]["dev"]) == {"ruff", "bitsandbytes"}
 
@@ -92,8 +92,12 @@ def test_nox_lists_the_chores_with_a_sentence_each():
     listing = subprocess.run([sys.executable, "-m", "nox", "-l"], cwd=ROOT, capture_output=True, text=True).stdout
     listed = dict(re.findall(r"^[*-] ([\w-]+) -> (.+)$", listing, re.MULTILINE))
 
-    assert set(listed) == SESSIONS == {"grade", "doctor", "course", "new", "tests", "lint", "triton-versions"}
-    assert all(line.endswith((".", "grades one.")) for line in listed.values())
+    assert set(listed) == SESSIONS
+    assert SESSIONS == {
+        *("grade", "watch", "hint", "reset", "compare", "practice", "update"),
+        *("doctor", "course", "new", "tests", "lint", "triton-versions"),
+    }
+    assert all(line.endswith((".", "`")) or line.endswith("before.") for line in listed.values())
     assert re.findall(r"^\* ([\w-]+)", listing, re.MULTILINE) == ["grade"]
 
 

@@ -186,6 +186,7 @@ def test_a_burst_of_saves_is_graded_once_as_it_was_left(watched, kernel):
 def test_a_save_during_a_rerun_stops_it_and_starts_anew(watched, kernel):
     kernel.write_text("# wrong 60 too long\n")
     watched.began(2)
+    time.sleep(0.3)  # the rerun has read its file by then, and goes on for a minute
     kernel.write_text("# wrong 0 quick\n")
     watched.saw("quick")
 
@@ -410,7 +411,7 @@ def test_a_terminal_shows_colours_and_that_grading_is_under_way():
     screen.graded(Verdict("01_double", "pass", "", {"a": "passed"}), None, "", 1.0)
 
     assert "grading …" in text.getvalue()
-    assert "\x1b[1;32mpass\x1b[0m" in text.getvalue()
+    assert "\x1b[32mpass\x1b[0m" in text.getvalue()
 
 
 def test_for_real_a_syntax_error_is_a_verdict_and_ctrl_c_ends_with_one_line(tmp_path):

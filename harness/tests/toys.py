@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.client import Client, Server
+from harness.client import SERVER, Client, Server
 from harness.course import ROOT, Course, Kata, load_course, source_digest
 from harness.desk import Choices, Desk
 from harness.device import find_device
@@ -256,24 +256,31 @@ class Judging:
         return facts
 
 
-def python(*args: str, cwd: Path, bound: bool = False) -> subprocess.CompletedProcess[str]:
+def environment(server: Server | None = None) -> dict[str, str]:
+    """Return the environment of a child that uses this checkout's harness, and ``server`` instead of one of its own."""
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "COLUMNS", SERVER))}
+    return env | {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"} | ({SERVER: str(server.folder)} if server else {})
+
+
+def python(
+    *args: str, cwd: Path, server: Server | None = None, bound: bool = False
+) -> subprocess.CompletedProcess[str]:
     """Run ``python args`` with this checkout's harness, as a person would in a terminal.
 
     Args:
+        server: a running fork server; without one, what is run starts its own.
         bound: take away root's power to write where the modes of files forbid it.
     """
-    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "COLUMNS"))}
-    env |= {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.run(
-        [sys.executable, *args], cwd=cwd, env=env, capture_output=True, text=True, check=False,
+        [sys.executable, *args], cwd=cwd, env=environment(server), capture_output=True, text=True, check=False,
         preexec_fn=_obey_modes if bound else None,
     )  # fmt: skip
 
 
-def grade(where: Path, *args: str, bound: bool = False) -> subprocess.CompletedProcess[str]:
-    """Run pytest in ``where`` with ``args``."""
-    return python("-m", "pytest", *args, cwd=where, bound=bound)
+def grade(where: Path, *args: str, **how: Any) -> subprocess.CompletedProcess[str]:
+    """Run pytest in ``where`` with ``args``; ``how`` is for ``python``."""
+    return python("-m", "pytest", *args, cwd=where, **how)
 
 
 def _obey_modes() -> None:
