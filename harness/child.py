@@ -102,6 +102,9 @@ def _one_call(spec, file, entry, args, plan: Plan, before, blobs: Blobs, kept: l
     machine = Machine(memory, plan.order, plan.ghost, COUNTED_PROGRAMS if plan.counting else 0, asm_fill=plan.asm_fill)
     watch = HostWatch(plan.poison, lambda: machine.running)
     watch.wrote = memory.host_wrote
+    inputs = [(name, t) for name, t in tensors if name in {a.name for a in spec.args} and t.numel()]
+    for name, t in inputs:
+        watch.came_from(name, t)
     memory.known_later = watch.allocated
     interpreter.use(machine)
     seen: dict[str, Any] = {"plan": vars(plan)}
@@ -128,6 +131,7 @@ def _one_call(spec, file, entry, args, plan: Plan, before, blobs: Blobs, kept: l
         "unmasked_fill": sorted(memory.unmasked_fill),
         "unchecked": list(machine.unchecked),
         "read_back": watch.read_back,
+        "unread": _unread(inputs, watch, memory) if machine.launches and not plan.ghost else [],
     }
     if plan.counting:
         seen["counters"] = memory.counters(machine.share)
@@ -139,6 +143,12 @@ def _one_call(spec, file, entry, args, plan: Plan, before, blobs: Blobs, kept: l
     if not seen.get("raised") and not memory.violation:
         seen["output"] = describe_output(out, tensors, kept, memory, blobs)
     return seen
+
+
+def _unread(inputs: list, watch: HostWatch, memory: Memory) -> list[str]:
+    """Return the inputs that no kernel loaded from, neither where they are nor where torch had copied them."""
+    held = {name for storage in memory.read for name in watch.origins.get(storage, ())}
+    return [name for name, _ in inputs if name not in held]
 
 
 def describe_output(out: Any, tensors: list, kept: list, memory: Memory | None, blobs: Blobs) -> dict[str, Any]:

@@ -81,7 +81,7 @@ def still(course: Course, kata: Kata) -> Iterator[str]:
         if not (kata.folder / name).is_file():
             yield f"{kata.slug}: exercises/{kata.slug}/{name} is missing."
             return
-    extra = {p.name for p in kata.folder.iterdir()} - set(KATA_FILES) - {"__pycache__", ".pytest_cache"}
+    extra = {p.name for p in kata.folder.iterdir() if p.name[0] != "."} - set(KATA_FILES) - {"__pycache__"}
     if extra:
         yield f"{kata.slug}: unexpected in exercises/{kata.slug}: {', '.join(sorted(extra))}; a kata has five files."
     try:

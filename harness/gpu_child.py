@@ -147,7 +147,7 @@ def time_calls(job: Job) -> dict[str, Any]:
 
 
 def _sampled_problem(job: Job, args: tuple[Any, ...], out: Any, samples: int = 2**20) -> str:
-    """Compare a million elements of a timed result with the reference, computed here: the shape is too big for a CPU."""
+    """Compare a million elements of a timed result with the reference, computed here: it is too big for a CPU."""
     expected = job.reference.reference(*args)
     bound = getattr(job.reference, "error_bound", lambda *_: 0.0)(expected, *args)
     if type(out) is not torch.Tensor or out.shape != expected.shape:

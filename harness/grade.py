@@ -40,6 +40,7 @@ def main(argv: list[str] | None = None) -> int:
             from harness.page import page
 
             Path(args.html).write_text(page(course, verdicts, known, events), encoding="utf-8")
+            print(f"The page is in {args.html}.", file=sys.stderr)
     except KataError as error:
         print(error, file=sys.stderr)
         return 1
@@ -68,7 +69,9 @@ def grade(course: Course, katas: list[Kata], options: list[str], keep: str | Non
         raise HarnessFault(f"{course.root}/exercises has no katas; this checkout is not complete.")
     with tempfile.TemporaryDirectory(prefix="kata-") as folder:
         file = Path(keep).resolve() if keep else Path(folder) / "verdicts.json"
-        workers = ["-n", str(min(2, os.cpu_count() or 1, len(katas)))] if len(katas) > 1 and not _cuda(options) else []
+        busy = [k for k in katas if not course.is_untouched(k, k.stub)] or "--solutions" in options
+        side_by_side = busy and len(katas) > 1 and not _cuda(options)
+        workers = ["-n", str(min(2, os.cpu_count() or 1, len(katas)))] if side_by_side else []
         command = [
             sys.executable, "-m", "pytest", "-q", "--no-header", "--kata-progress", *workers, "--verdicts", str(file),
             *options, *(str(k.folder) for k in katas),

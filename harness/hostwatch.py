@@ -23,6 +23,7 @@ _FREE = _ALLOCATE | {
     "is_same_size", "record_stream", "_efficientzerotensor", "tile",
 }  # fmt: skip
 SMALL = 64  # elements: a table or a scalar that a launcher prepares is not the work
+PIECES = 16  # … but more than so many such pieces in a call are
 
 
 class HostWatch(TorchDispatchMode):
@@ -40,6 +41,8 @@ class HostWatch(TorchDispatchMode):
         self.computed: dict[str, int] = {}
         self.during_kernel: dict[str, int] = {}
         self.allocated: list[torch.Tensor] = []
+        self.origins: dict[int, set[str]] = {}  # storage -> the inputs whose data it holds, as far as torch moved it
+        self._small: dict[str, int] = {}
         self.read_back = False
 
     @classmethod
@@ -48,6 +51,7 @@ class HostWatch(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         out = func(*args, **(kwargs or {}))
+        self._inherit((args, kwargs), out)
         name = func.__name__.split(".")[0]
         size = max((t.numel() for t in _tensors(out)), default=0)
         if self.in_kernel():
@@ -60,13 +64,24 @@ class HostWatch(TorchDispatchMode):
         elif name not in _FREE:
             consumed = max((t.numel() for t in _tensors((args, kwargs))), default=0)
             yes_or_no = all(t.dtype == torch.bool for t in _tensors(out))  # a check of the input is not the work
-            if max(size, consumed) > SMALL and not yes_or_no:
+            self._small[name] = self._small.get(name, 0) + size  # many small pieces are the work, too
+            if max(size, consumed, self._small[name] // PIECES) > SMALL and not yes_or_no:
                 self.computed[name] = max(size, consumed, self.computed.get(name, 0))
         elif name == "_local_scalar_dense":
             self.read_back = True
         if name.endswith("_") and args and isinstance(args[0], torch.Tensor):
             self.wrote(args[0])
         return out
+
+    def came_from(self, name: str, tensor: torch.Tensor) -> None:
+        """Note that ``tensor`` is the input ``name``."""
+        self.origins.setdefault(tensor.untyped_storage().data_ptr(), set()).add(name)
+
+    def _inherit(self, given: Any, out: Any) -> None:
+        names = {n for t in _tensors(given) for n in self.origins.get(t.untyped_storage().data_ptr(), ())}
+        if names:
+            for t in _tensors(out):
+                self.origins.setdefault(t.untyped_storage().data_ptr(), set()).update(names)
 
     def wrote(self, tensor: torch.Tensor) -> None:
         """An operator wrote into ``tensor`` in place."""

@@ -241,6 +241,11 @@ def _missing(job: Job, missing: np.ndarray, call: dict[str, Any]) -> str:
 
     first = [[int(i) for i in index] for index in np.argwhere(missing)[:3]]
     launch = call["launches"][-1] if call["launches"] else None
+    if missing.all():
+        return (
+            f"not one of the {missing.size:,} elements of the result was written: no tl.store reached it. Is a TODO of "
+            "the kernel still open on this path?"
+        )
     grid = f" The last launch was {launch['kernel']} with grid {tuple(launch['grid'])}." if launch else ""
     return (
         f"{int(missing.sum()):,} of {missing.size:,} elements of the result were never written: "
@@ -261,7 +266,7 @@ def _still_poison(job: Job, calls: list[dict[str, Any]], blobs: list[bytes]) -> 
         marked.append(raw.view(f"u{size}") == poison_pattern(dtype, call["plan"]["poison"]))
     missing = np.logical_and.reduce(marked)
     same_contents = len({c["plan"]["poison"] for c in calls}) > 1
-    if not missing.any() or not same_contents:
+    if not missing.any() or not (same_contents or missing.all() and calls[0]["launches"]):
         return None
     return fact("unwritten", _missing(job, missing.reshape(calls[0]["output"]["shape"]), calls[0]))
 
@@ -280,6 +285,8 @@ def _cheat(job: Job, call: dict[str, Any], number: int) -> str | None:
         if number and output.get("reused"):
             return "the second call launched no kernel and returned the first result; its inputs had changed since."
         return "no kernel of yours was launched in this call."
+    if call.get("unread"):
+        return f"no kernel of yours read {call['unread'][0]}, or a copy of it: something else did the work."
     if output.get("altered"):
         return (
             f"{output['altered']:,} bytes of the result were changed after your kernel had written them, by neither a "
@@ -403,7 +410,8 @@ def _asm_free(job: Job, contents: list[tuple], call: Callable[[dict[str, Any]], 
         problem = _values(job, contents, a, blobs_one, ignore=depends)
         if problem is not None:
             return facts
-    return facts | {"word": "pass", "reason": "", "derived": False}
+    counted = {"counters": one["calls"][0]["counters"], "cost": job.cost()} if "counters" in one["calls"][0] else {}
+    return facts | {"word": "pass", "reason": "", "derived": False} | counted
 
 
 def compile_facts(job: Job, outcome: Outcome) -> Facts:

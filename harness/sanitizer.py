@@ -69,6 +69,7 @@ class Region:
     nbytes: int
     raw: np.ndarray
     valid: Callable[[np.ndarray, int], np.ndarray]
+    storage: int = 0  # where the tensor's storage begins
     _views: dict[str, np.ndarray] = field(default_factory=dict)
 
     def view(self, dtype: np.dtype) -> np.ndarray:
@@ -125,6 +126,7 @@ class Memory:
         self.race: str | None = None
         self.findings: dict[str, None] = {}
         self.unmasked_fill: set[int] = set()
+        self.read: set[int] = set()  # storages that a kernel loaded from
         self.sites: dict[tuple[int, str, str], Site] = {}
         self.touched: dict[tuple[int, str], np.ndarray] = {}
         self.where: Callable[[], int] = lambda: 0
@@ -143,7 +145,10 @@ class Memory:
                 return self.regions[i].base
         address, nbytes = tensor.data_ptr(), span_bytes(tensor)
         base = ((FIRST_REGION + len(self.regions)) << REGION_BITS) + _HALF + (address & 0xFF)
-        self.regions.append(Region(name, tensor, base, nbytes, real_bytes(address, nbytes), valid_offsets(tensor)))
+        storage = tensor.untyped_storage().data_ptr()
+        self.regions.append(
+            Region(name, tensor, base, nbytes, real_bytes(address, nbytes), valid_offsets(tensor), storage)
+        )
         return base
 
     def end_launch(self) -> None:
@@ -251,6 +256,8 @@ class Memory:
             self._forbid("out-of-bounds", region, addresses, offsets[~ok], width, kind)
         if ((offsets + region.tensor.data_ptr()) % width).any() or (offsets % width).any():
             self._forbid("misaligned", region, addresses, offsets[(offsets % width) != 0], width, kind)
+        if kind != "store":
+            self.read.add(region.storage)
         if self.counting:
             self._count(region, offsets, width, kind)
         return region, offsets
@@ -263,7 +270,7 @@ class Memory:
             if start <= first < start + tensor.untyped_storage().nbytes():
                 nbytes = span_bytes(tensor)
                 address = tensor.data_ptr()
-                return Region(name, tensor, address, nbytes, real_bytes(address, nbytes), valid_offsets(tensor))
+                return Region(name, tensor, address, nbytes, real_bytes(address, nbytes), valid_offsets(tensor), start)
         self.violation = self.violation or Violation(
             "out-of-bounds",
             f"line {self.where()}: program {self.program_id} {kind}s at address {first:#x}, which belongs to no tensor "

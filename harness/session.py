@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from harness.client import SERVER, Client, Server
-from harness.course import Course, Kata, load_course
+from harness.course import ROOT, Course, Kata, load_course
 from harness.desk import (
     CPU_LIMITS,
     GPU_LIMITS,
@@ -223,9 +223,13 @@ class Session:
         runner = Runner(desk, item.name, replay_command(desk.kata, item.name, self.choices))
         self.runners[item.nodeid] = runner
         if not desk.file.is_file():
-            reason = f"{desk.file.name} of {desk.kata.slug} is missing in {desk.file.parent.name}/."
-            word = "undecided" if self.choices.solutions else "error"
-            runner.fail("", _facts(word, reason), None)
+            reason = f"{desk.file.name} is missing in {desk.file.parent.parent.name}/{desk.file.parent.name}/."
+            if self.choices.solutions:
+                reason += (
+                    " On the practice branch the references stand behind the branch `reference`: "
+                    f"`nox -s compare -- {desk.kata.slug}` shows this one."
+                )
+            runner.fail("", _facts("error", reason), None)
         if self.course.is_untouched(desk.kata, desk.file):
             runner.fail(
                 "", _facts("todo", "the stub is untouched: read README.md beside it, then fill in the TODOs."), None
@@ -401,6 +405,7 @@ def _root_of(config: pytest.Config) -> Path | None:
 def _load_profile() -> None:
     """Suites run with these settings; they must stand before the test modules are imported."""
     from hypothesis import HealthCheck, settings
+    from hypothesis.configuration import set_hypothesis_home_dir
 
     settings.register_profile(
         "kata",
@@ -412,3 +417,4 @@ def _load_profile() -> None:
         suppress_health_check=list(HealthCheck),
     )
     settings.load_profile("kata")
+    set_hypothesis_home_dir(ROOT / ".hypothesis")  # else it makes that folder wherever pytest was called

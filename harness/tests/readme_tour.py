@@ -37,7 +37,9 @@ def printed() -> Iterator[tuple[str, str]]:
     """Run the commands and yield each block as it would be written."""
     with tempfile.TemporaryDirectory(prefix="kata-tour-") as folder:
         copy = Path(folder) / "kernel-kata"
-        names = subprocess.run(["git", "ls-files", "-coz", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        names = subprocess.run(
+            ["git", "ls-files", "-coz", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True
+        ).stdout
         for name in filter(None, names.split("\0")):
             if (ROOT / name).is_file():
                 (copy / name).parent.mkdir(parents=True, exist_ok=True)

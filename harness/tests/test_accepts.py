@@ -6,6 +6,7 @@ import pytest
 
 from harness.tests.toys import BODY, ENTRY, GRID, HEAD, KERNEL, LOAD, SOLUTION, STORE, USUAL, computes, kernel, launched
 
+
 def per_part(head: str) -> str:
     """Return a submission that covers a block in parts of 16, which ``head`` (a loop over i) counts."""
     return kernel(f"""
@@ -345,5 +346,3 @@ def test_a_kernel_is_accepted(judge, source, case):
     facts = judge(source, case, compiled=True)
 
     assert facts["word"] == "pass", facts["reason"]
-
-

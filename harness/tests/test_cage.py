@@ -35,8 +35,11 @@ def test_how_it_ended_is_said(work, ended):
     assert (outcome.ended, outcome.report) == (ended, b"")
 
 
-def test_a_fault_of_ours_is_printed_for_the_keeper():
-    assert "harness: ZeroDivisionError" in cage.run(lambda: 1 // 0, 20).printed
+def test_a_fault_of_ours_is_told_where_the_code_under_test_does_not_print():
+    outcome = cage.run(lambda: 1 // 0, 20)
+
+    assert "harness: ZeroDivisionError" in outcome.stack
+    assert outcome.printed == ""
 
 
 def test_a_child_that_does_not_end_is_killed_in_time_and_says_where_it_was():
@@ -53,7 +56,9 @@ def test_a_child_that_does_not_end_is_killed_in_time_and_says_where_it_was():
 
 
 def test_memory_is_limited():
-    outcome = cage.run(lambda: len(bytearray(os.urandom(1)) * 2_000_000_000).to_bytes(8, "big"), 30, memory_limit=50_000_000)
+    outcome = cage.run(
+        lambda: len(bytearray(os.urandom(1)) * 2_000_000_000).to_bytes(8, "big"), 30, memory_limit=50_000_000
+    )
 
     assert (outcome.ended, outcome.memory_limit) == ("memory", 50_000_000)
 

@@ -119,7 +119,9 @@ def test_a_server_that_died_says_its_last_words(tmp_path, kata, file, monkeypatc
             server.process.stdin.write(b"x")
             server.process.stdin.flush()
             server.process.wait(timeout=60)
-            with pytest.raises(HarnessFault, match=r"^the interpret server (died|is gone)\. It said: .*no torch today") as error:
+            with pytest.raises(
+                HarnessFault, match=r"^the interpret server (died|is gone)\. It said: .*no torch today"
+            ) as error:
                 client.ask(request(kata, file))
         assert str(error.value).endswith(" Run `nox -s doctor`.")
     finally:

@@ -40,7 +40,9 @@ def test_folders_with_a_number_are_katas(course):
     assert [(k.slug, k.id) for k in course.katas] == [("01_double", "double"), ("05_triple", "triple")]
 
 
-@pytest.mark.parametrize("name", ["05_triple", "triple", "05", "05_triple/", "exercises/05_triple", "exercises/05_triple/"])
+@pytest.mark.parametrize(
+    "name", ["05_triple", "triple", "05", "05_triple/", "exercises/05_triple", "exercises/05_triple/"]
+)
 def test_a_kata_is_found_by_slug_id_or_number(course, name):
     assert course.kata(name).slug == "05_triple"
 
@@ -49,7 +51,9 @@ def test_an_unknown_kata_is_one_sentence_with_the_nearest_name(course):
     with pytest.raises(CourseError) as error:
         course.kata("05_tripel")
 
-    assert str(error.value) == 'There is no kata \'05_tripel\'; there are 01_double, 05_triple. Did you mean "05_triple"?'
+    assert (
+        str(error.value) == "There is no kata '05_tripel'; there are 01_double, 05_triple. Did you mean \"05_triple\"?"
+    )
 
 
 def test_paths_belong_to_the_kata_whose_folder_holds_them(course):

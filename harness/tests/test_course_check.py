@@ -67,7 +67,13 @@ def test_each_fault_of_the_files_is_one_sentence(course, changes, says):
 
 
 def test_the_stub_s_digest_is_written_without_touching_the_stub(course, tmp_path):
-    made = course({"harness/stubs.json": "{}", FOLDER + "kernel.py": STUB + "x = 1\n", "solutions/01_double/kernel.py": SOLUTION + "x = 1\n"})
+    made = course(
+        {
+            "harness/stubs.json": "{}",
+            FOLDER + "kernel.py": STUB + "x = 1\n",
+            "solutions/01_double/kernel.py": SOLUTION + "x = 1\n",
+        }
+    )
     course_check.write_stubs(made)
 
     assert problems(load_course(tmp_path)) == []

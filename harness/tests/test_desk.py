@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from harness.desk import SHRINKS, TOLD, Choices, Desk, KataFailure, Runner, as_test_facts, failure_text, replay_command, seed_of
+from harness.desk import (
+    SHRINKS,
+    TOLD,
+    Choices,
+    Desk,
+    KataFailure,
+    Runner,
+    as_test_facts,
+    failure_text,
+    replay_command,
+    seed_of,
+)
 from harness.device import find_device
 from harness.errors import HarnessFault
 from harness.spec import Case
@@ -15,7 +26,13 @@ CASE = Case("M3-N5", {"M": 3, "N": 5}, "float32")
 
 
 def passing(*keys):
-    return {"word": "pass", "reason": "", "findings": [], "not_checked": [], "launches": [{"key": k, "kernel": "k", "grid": [1, 1, 1]} for k in keys]}
+    return {
+        "word": "pass",
+        "reason": "",
+        "findings": [],
+        "not_checked": [],
+        "launches": [{"key": k, "kernel": "k", "grid": [1, 1, 1]} for k in keys],
+    }
 
 
 def failing(word="wrong", reason="values differ\nmore", **more):
@@ -108,7 +125,12 @@ def test_the_compiler_s_word_counts_for_the_kata(desk):
     d.judge(CASE)
     facts = d.compile_facts()
 
-    assert (facts["word"], facts["reason"], facts["case"], facts["late"]) == ("error", "does not compile", "M3-N5", True)
+    assert (facts["word"], facts["reason"], facts["case"], facts["late"]) == (
+        "error",
+        "does not compile",
+        "M3-N5",
+        True,
+    )
 
 
 def test_a_compiler_that_was_too_slow_leaves_it_undecided(desk):
@@ -257,7 +279,12 @@ def test_a_fault_of_the_harness_goes_through(desk):
 
 
 def test_the_values_depend_on_run_test_and_case_alone():
-    seeds = {seed_of(7, "test_a", CASE), seed_of(8, "test_a", CASE), seed_of(7, "test_b", CASE), seed_of(7, "test_a", Case("b", {}, "int8"))}
+    seeds = {
+        seed_of(7, "test_a", CASE),
+        seed_of(8, "test_a", CASE),
+        seed_of(7, "test_b", CASE),
+        seed_of(7, "test_a", Case("b", {}, "int8")),
+    }
 
     assert len(seeds) == 4
     assert seed_of(7, "test_a[M3-N5]", CASE.with_seed(99)) == seed_of(7, "test_a", CASE)
@@ -273,7 +300,11 @@ def test_a_failure_is_told_whole(desk, request):
         printed="\n".join(f"line {n}" for n in range(20)), findings=["line 12: a masked load without `other=`"],
     )  # fmt: skip
 
-    check_golden("failure.txt", failure_text(desk(), "pytest exercises/01_double/test_kernel.py::test_any_size --kata-seed 7", facts, CASE), request)
+    check_golden(
+        "failure.txt",
+        failure_text(desk(), "pytest exercises/01_double/test_kernel.py::test_any_size --kata-seed 7", facts, CASE),
+        request,
+    )
 
 
 @pytest.mark.parametrize(("facts", "last"), [

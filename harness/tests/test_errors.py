@@ -19,7 +19,10 @@ IN_THE_FILE = {
     "indentation": ("def f():\n  x\n y\n", ["line 3: unindent does not match any outer indentation level"]),
     "a null byte": ("x = 1\0\n", ["source code string cannot contain null bytes"]),
     "not UTF-8": (b"# caf\xe9\n" + SOLUTION.encode(), ["UnicodeDecodeError", "position 5"]),
-    "import": ("import torch\nimport tritn\n", ["line 2: ModuleNotFoundError: No module named 'tritn'\n    import tritn"]),
+    "import": (
+        "import torch\nimport tritn\n",
+        ["line 2: ModuleNotFoundError: No module named 'tritn'\n    import tritn"],
+    ),
     "no entry": (
         SOLUTION.replace("def double(", "def doubel("),
         ["defines no function 'double'; the kata calls double(…). Did you mean \"doubel\"?"],
@@ -103,7 +106,9 @@ BY_THE_COMPILER = {
 }  # fmt: skip
 
 # too much for the shared memory of any GPU: two operands of 256 x 256
-GREEDY = HEAD + """
+GREEDY = (
+    HEAD
+    + """
 @triton.jit
 def double_kernel(x_ptr, out_ptr, M, N, BLOCK: tl.constexpr):
     m, k = tl.arange(0, BLOCK)[:, None], tl.arange(0, BLOCK)[None, :]
@@ -119,6 +124,7 @@ def double(x):
     double_kernel[(1,)](x, out, *x.shape, 256)
     return out
 """
+)
 
 
 def rows(*tables):

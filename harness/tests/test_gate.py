@@ -13,7 +13,15 @@ COST = {"bytes_read": 64_000, "bytes_written": 64_000, "flops": 16_000}
 
 
 def site(**changes):
-    return {"line": 9, "kind": "load", "argument": "x_ptr", "executions": 10, "lanes": 640, "bytes": 2560, "sectors": 80} | changes
+    return {
+        "line": 9,
+        "kind": "load",
+        "argument": "x_ptr",
+        "executions": 10,
+        "lanes": 640,
+        "bytes": 2560,
+        "sectors": 80,
+    } | changes
 
 
 def counters(read=64_000, written=64_000, sectors=4_000, sites=None):
@@ -24,7 +32,10 @@ def launch(name="k", *grid):
     return {"kernel": name, "grid": [*grid, 1, 1, 1][:3]}
 
 
-def reasons(counts=None, launches=(launch("k", 250),), bench=(launch("k", 4096),), device=H200, max_launches=0):
+TRAFFIC, BENCH = (launch("k", 250),), (launch("k", 4096),)
+
+
+def reasons(counts=None, launches=TRAFFIC, bench=BENCH, device=H200, max_launches=0):
     return coarse(counts or counters(), COST, launches, bench, device, max_launches)
 
 
@@ -90,12 +101,19 @@ def timing(share, spread=0.01, seconds=1e-4):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("share", "word"), [(0.95, "pass"), (0.862, "pass"), (0.855, "undecided"), (0.845, "undecided"), (0.8, "slow"), (1.2, "undecided")])
+@pytest.mark.parametrize(
+    ("share", "word"),
+    [(0.95, "pass"), (0.862, "pass"), (0.855, "undecided"), (0.845, "undecided"), (0.8, "slow"), (1.2, "undecided")],
+)
 def test_a_share_is_decided_when_its_band_is_clear_of_the_gate(share, word):
     found = measured(timing(share), 0.85, COST, "NVIDIA H200", H200)
 
     assert found["word"] == word
-    assert {k: found["speed"][k] for k in ("kind", "gate", "binds")} == {"kind": "measured", "gate": 0.85, "binds": "DRAM"}
+    assert {k: found["speed"][k] for k in ("kind", "gate", "binds")} == {
+        "kind": "measured",
+        "gate": 0.85,
+        "binds": "DRAM",
+    }
     assert found["speed"]["share"] == share
     assert bool(found["reason"]) == (word != "pass")
 
@@ -103,7 +121,10 @@ def test_a_share_is_decided_when_its_band_is_clear_of_the_gate(share, word):
 def test_a_kata_that_computes_more_than_it_moves_is_undecided():
     found = measured(timing(0.5), 0.85, COST | {"flops": 10**12}, "NVIDIA H200", H200)
 
-    assert (found["word"], found["reason"]) == ("undecided", "this kata is bound by arithmetic, whose limit is not measured yet.")
+    assert (found["word"], found["reason"]) == (
+        "undecided",
+        "this kata is bound by arithmetic, whose limit is not measured yet.",
+    )
 
 
 # through the server: what the counters see

@@ -27,7 +27,9 @@ def run(tmp_path, monkeypatch, capsys, server):
 
 
 def test_the_table_says_what_is_next(run, tmp_path):
-    status, out, err = run({"01_double": {"kernel.py": SOLUTION}, "02_triple": {}}, "--verdicts", str(tmp_path / "v.json"))
+    status, out, err = run(
+        {"01_double": {"kernel.py": SOLUTION}, "02_triple": {}}, "--verdicts", str(tmp_path / "v.json")
+    )
 
     assert status == 0
     assert [line.split() for line in out.splitlines()[1:3]] == [
@@ -70,7 +72,7 @@ def test_an_unknown_kata_is_one_sentence(run):
     status, out, err = run({"01_double": {}}, "01_duoble")
 
     assert (status, out) == (1, "")
-    assert err == 'There is no kata \'01_duoble\'; there are 01_double. Did you mean "01_double"?\n'
+    assert err == "There is no kata '01_duoble'; there are 01_double. Did you mean \"01_double\"?\n"
 
 
 def test_a_wrong_option_shows_pytest_s_own_words(run):

@@ -130,4 +130,12 @@ def test_a_submission_that_changes_between_two_cases_is_read_again(judge, tmp_pa
     """Nothing of a file is remembered from one case to the next."""
     assert judge(SOLUTION)["word"] == "pass"
     assert judge(SOLUTION.replace("x * 2", "x * 3"))["word"] == "wrong"
-    assert judge(kernel(BODY, "\nCOUNT = []\n" + ENTRY.replace("return out", "COUNT.append(1); assert len(COUNT) < 9; return out")))["word"] == "pass"
+    assert (
+        judge(
+            kernel(
+                BODY,
+                "\nCOUNT = []\n" + ENTRY.replace("return out", "COUNT.append(1); assert len(COUNT) < 9; return out"),
+            )
+        )["word"]
+        == "pass"
+    )

@@ -78,14 +78,23 @@ def test_reading_a_value_back_is_noted(watch):
 
 
 @pytest.mark.parametrize("which", [0, 1])
-@pytest.mark.parametrize("make", [torch.empty, lambda n, dtype: X.new_empty(n, dtype=dtype), lambda n, dtype: torch.empty_like(X, dtype=dtype)])
+@pytest.mark.parametrize(
+    "make",
+    [torch.empty, lambda n, dtype: X.new_empty(n, dtype=dtype), lambda n, dtype: torch.empty_like(X, dtype=dtype)],
+)
 def test_fresh_memory_is_poisoned(which, make):
     watch = HostWatch(which, lambda: False)
     with watch:
         fresh = [make(10, dtype=d) for d in (torch.float32, torch.float16, torch.bfloat16, torch.float64)]
 
     assert all(t.isnan().all() for t in fresh)
-    assert all((t.view(torch.uint8) == t.view(torch.uint8).flatten()[: t.element_size()].repeat(t.numel()).view(*t.shape[:-1], -1)).all() for t in fresh)
+    assert all(
+        (
+            t.view(torch.uint8)
+            == t.view(torch.uint8).flatten()[: t.element_size()].repeat(t.numel()).view(*t.shape[:-1], -1)
+        ).all()
+        for t in fresh
+    )
     assert len(watch.allocated) == 4
 
 

@@ -115,7 +115,9 @@ def test_a_fill_of_the_kata_changes_or_returns_the_values():
 def test_unknown_words_are_one_sentence():
     with pytest.raises(SpecError, match="layout 'tranposed' is unknown; expected one of contiguous, "):
         build(layout="tranposed")
-    with pytest.raises(SpecError, match="fill 'nrmal' is unknown; expected one of normal, .* or a name from the kata's FILLS"):
+    with pytest.raises(
+        SpecError, match="fill 'nrmal' is unknown; expected one of normal, .* or a name from the kata's FILLS"
+    ):
         build(fill="nrmal")
 
 
@@ -192,7 +194,10 @@ def test_tensors_are_replaced_and_objects_are_copied():
     assert state.absmax.tolist() == [1, 1]
 
 
-@pytest.mark.parametrize(("shape", "strides", "span"), [((3,), (1,), 12), ((3,), (2,), 20), ((2, 3), (0, 1), 12), ((), (), 4), ((0, 3), (3, 1), 0)])
+@pytest.mark.parametrize(
+    ("shape", "strides", "span"),
+    [((3,), (1,), 12), ((3,), (2,), 20), ((2, 3), (0, 1), 12), ((), (), 4), ((0, 3), (3, 1), 0)],
+)
 def test_the_span_of_a_view_ends_with_its_last_element(shape, strides, span):
     assert inputs.span_bytes(torch.zeros(20).as_strided(shape, strides)) == span
 
@@ -202,4 +207,6 @@ def test_bits_tell_nan_apart_and_follow_the_view():
 
     assert torch.equal(inputs.bits(nan), inputs.bits(nan))
     assert not torch.equal(inputs.bits(nan), inputs.bits(other))
-    assert torch.equal(inputs.bits(torch.arange(6.0).view(2, 3).t()), inputs.bits(torch.tensor([[0.0, 3], [1, 4], [2, 5]])))
+    assert torch.equal(
+        inputs.bits(torch.arange(6.0).view(2, 3).t()), inputs.bits(torch.tensor([[0.0, 3], [1, 4], [2, 5]]))
+    )

@@ -19,7 +19,12 @@ grids = st.tuples(st.integers(0, 5), st.integers(1, 4), st.integers(1, 3))
 @given(grids, st.none() | st.integers())
 def test_every_program_runs_once(grid, order):
     programs = list(Machine(None, order).programs(grid))
-    expected = {x + grid[0] * (y + grid[1] * z): (x, y, z) for x in range(grid[0]) for y in range(grid[1]) for z in range(grid[2])}
+    expected = {
+        x + grid[0] * (y + grid[1] * z): (x, y, z)
+        for x in range(grid[0])
+        for y in range(grid[1])
+        for z in range(grid[2])
+    }
 
     assert dict(programs) == expected
     assert len(programs) == len(expected)
@@ -63,7 +68,11 @@ def fake_triton(monkeypatch):
     for owner, name in SEAMS:
         holder = getattr(fake, owner) if owner else fake
         setattr(holder, name, type(name, (), {}))
-    modules = {"triton": ModuleType("triton"), "triton.runtime": ModuleType("triton.runtime"), "triton.runtime.interpreter": fake}
+    modules = {
+        "triton": ModuleType("triton"),
+        "triton.runtime": ModuleType("triton.runtime"),
+        "triton.runtime.interpreter": fake,
+    }
     modules["triton"].runtime, modules["triton.runtime"].interpreter = modules["triton.runtime"], fake
     for name, module in modules.items():
         monkeypatch.setitem(sys.modules, name, module)
@@ -119,7 +128,9 @@ def test_this_triton_has_every_name(tmp_path):
 def test_a_construct_computes_what_a_gpu_does(judge, value, before):
     params = "x_ptr, out_ptr, flag_ptr, n, BLOCK: tl.constexpr"
     body = LOAD + before + "\n" + STORE.format(value)
-    facts = judge(launched("double_kernel[(triton.cdiv(n, 64),)](x, out, torch.zeros(1, dtype=torch.int32), n, 64)", body, params))
+    facts = judge(
+        launched("double_kernel[(triton.cdiv(n, 64),)](x, out, torch.zeros(1, dtype=torch.int32), n, 64)", body, params)
+    )
 
     assert facts["word"] == "pass", facts["reason"]
 
@@ -132,7 +143,10 @@ def test_an_atomic_exchange_of_floats(judge):
 
 
 def test_atomics_on_bfloat16(judge):
-    facts = judge(kernel(LOAD + "tl.atomic_add(out_ptr + offs, x * 2, mask=mask)", ENTRY.replace("empty_like", "zeros_like")), "bfloat16")
+    facts = judge(
+        kernel(LOAD + "tl.atomic_add(out_ptr + offs, x * 2, mask=mask)", ENTRY.replace("empty_like", "zeros_like")),
+        "bfloat16",
+    )
 
     assert facts["word"] == "pass", facts["reason"]
 
@@ -164,7 +178,9 @@ def test_a_pre_hook_runs_before_the_launch(judge):
 
 def test_another_case_runs_another_configuration(judge):
     tuned = "@triton.autotune([triton.Config({'BLOCK': b}) for b in (16, 32, 64)], key=['n'])\n@triton.jit"
-    source = launched("double_kernel[lambda meta: (triton.cdiv(n, meta['BLOCK']),)](x, out, n)").replace("@triton.jit", tuned)
+    source = launched("double_kernel[lambda meta: (triton.cdiv(n, meta['BLOCK']),)](x, out, n)").replace(
+        "@triton.jit", tuned
+    )
     blocks = set()
     for seed in (3, 4, 5):
         judge.seed = seed
@@ -177,7 +193,9 @@ def test_another_case_runs_another_configuration(judge):
 def test_a_configuration_that_does_not_fit_is_skipped_as_on_a_gpu(judge):
     tuned = "@triton.autotune([triton.Config({'BLOCK': b}) for b in (64, 16)], key=['n'])\n@triton.jit"
     body = "tl.static_assert(BLOCK < 64)\n" + BODY.replace("\n    ", "\n")
-    source = launched("double_kernel[lambda meta: (triton.cdiv(n, meta['BLOCK']),)](x, out, n)", body).replace("@triton.jit", tuned)
+    source = launched("double_kernel[lambda meta: (triton.cdiv(n, meta['BLOCK']),)](x, out, n)", body).replace(
+        "@triton.jit", tuned
+    )
     judge.seed = 4  # even: the first configuration
     facts = judge(source, compiled=True)
 
@@ -207,8 +225,6 @@ def test_a_block_too_large_to_compile_is_recorded_only(judge):
     facts = judge(launched("double_kernel[(1,)](x, out, n, 65536)"), compiled=True)
 
     assert facts["word"] == "pass", facts["reason"]
-
-
 
 
 def test_computes_is_what_it_says(judge):

@@ -45,7 +45,11 @@ class Seen:
 
     def call(self, values, written=(True, True, True), plan=(0, 0), output=None, **more):
         t = torch.tensor([values])
-        out = {"shape": list(t.shape), "torch_dtype": "float32", "values": self.blob(t.view(torch.uint8).flatten().numpy())}
+        out = {
+            "shape": list(t.shape),
+            "torch_dtype": "float32",
+            "values": self.blob(t.view(torch.uint8).flatten().numpy()),
+        }
         if written is not None:
             out |= {"written": self.blob(np.array([written])), "writers": self.blob(np.zeros((1, 3), np.int32))}
         self.calls.append({
@@ -56,7 +60,9 @@ class Seen:
         return self
 
     def outcome(self, **more):
-        return Outcome(wire.pack({"calls": self.calls, "tampering": []} | more, self.blobs), "returned", "printed", "", 0.1)
+        return Outcome(
+            wire.pack({"calls": self.calls, "tampering": []} | more, self.blobs), "returned", "printed", "", 0.1
+        )
 
 
 def right(**more):
@@ -103,7 +109,12 @@ def test_each_sign_has_its_word(job, more, word, reason):
 
 def test_the_cause_comes_before_what_follows_from_it(job):
     """An input that was changed, a race and wrong values at once: the first in the table of words is told."""
-    everything = {"mutated": "x", "race": "r", "computed": {"mul": 3}, "violation": {"kind": "out-of-bounds", "text": "oob"}}
+    everything = {
+        "mutated": "x",
+        "race": "r",
+        "computed": {"mul": 3},
+        "violation": {"kind": "out-of-bounds", "text": "oob"},
+    }
     words = []
     for drop in [None, "violation", "mutated", "computed", "race"]:
         everything.pop(drop, None)
@@ -204,7 +215,11 @@ def test_it_stays_wrong_when_zero_does_not_help(job):
 
 def test_a_copied_result_is_run_again_without_kernels(job):
     same = judge.cpu_facts(job, [(X,)], lambda changes: right(written=None).outcome())
-    other = judge.cpu_facts(job, [(X,)], lambda changes: Seen().call([0.0, 0.0, 0.0] if changes else [2.0, 4.0, 6.0], written=None).outcome())
+    other = judge.cpu_facts(
+        job,
+        [(X,)],
+        lambda changes: Seen().call([0.0, 0.0, 0.0] if changes else [2.0, 4.0, 6.0], written=None).outcome(),
+    )
 
     assert (same["word"], same["reason"]) == ("cheat", "the result is the same when your kernels are not run.")
     assert other["word"] == "pass"
@@ -214,7 +229,10 @@ def test_tampering_comes_first(job):
     outcome = right(mutated="x").outcome(tampering=["exercises/01/reference.py"])
     found = judge.cpu_facts(job, [(X,)], lambda changes: outcome)
 
-    assert (found["word"], found["reason"]) == ("cheat", "your code tried to change exercises/01/reference.py, which belongs to the course.")
+    assert (found["word"], found["reason"]) == (
+        "cheat",
+        "your code tried to change exercises/01/reference.py, which belongs to the course.",
+    )
 
 
 def test_a_sample_is_counted_not_compared(job):
@@ -281,7 +299,9 @@ def test_a_nan_in_the_reference_needs_a_fill_that_asks_for_it(job):
 
 
 def compiled(seen):
-    return Outcome(wire.pack({"launches": [LAUNCH], "compiled": {"k": {}}, "failed": None} | seen, []), "returned", "", "", 9.0)
+    return Outcome(
+        wire.pack({"launches": [LAUNCH], "compiled": {"k": {}}, "failed": None} | seen, []), "returned", "", "", 9.0
+    )
 
 
 RAISED = {"text": "line 3: TypeError: x", "todo": False, "compiling": True}

@@ -63,14 +63,18 @@ def test_what_a_compiler_would_compile_anew_for_has_another_key():
         return launches.describe(add_kernel, grid, VALUES | values, set(constants), dict(options)).key()
 
     assert key() == key(grid=(9, 9, 9)) == key(n=3)
-    assert len({key(), key(BLOCK=128), key(options={"num_warps": 8}), key(y_ptr=torch.zeros(2, dtype=torch.float16))}) == 4
+    assert (
+        len({key(), key(BLOCK=128), key(options={"num_warps": 8}), key(y_ptr=torch.zeros(2, dtype=torch.float16))}) == 4
+    )
 
 
 def test_a_constexpr_is_shown_by_its_value_or_name():
     class Constexpr:
         value = 7
 
-    launch = launches.describe(add_kernel, (1, 1, 1), {"A": Constexpr(), "B": add_kernel, "C": "text"}, {"A", "B", "C"}, {})
+    launch = launches.describe(
+        add_kernel, (1, 1, 1), {"A": Constexpr(), "B": add_kernel, "C": "text"}, {"A", "B", "C"}, {}
+    )
 
     assert launch.constants == {"A": "7", "B": "add_kernel", "C": "'text'"}
 

@@ -43,7 +43,6 @@ CHORES = {
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 
 
-
 def modules() -> dict[str, Path]:
     return {path.stem: path for path in sorted(HARNESS.glob("*.py"))}
 

@@ -91,7 +91,9 @@ def test_a_syntax_error_in_another_file_is_told_where_it_was_imported(load, tmp_
     assert found.text.endswith("\n    import broken_helper")
 
 
-@pytest.mark.parametrize(("source", "ours"), [("raise KeyError(3)\n", False), ("import json\njson.loads(3)\n", True), ("int('x')\n", False)])
+@pytest.mark.parametrize(
+    ("source", "ours"), [("raise KeyError(3)\n", False), ("import json\njson.loads(3)\n", True), ("int('x')\n", False)]
+)
 def test_what_was_raised_outside_of_the_file_may_be_our_fault(load, tmp_path, source, ours):
     assert caught(lambda: load(source), tmp_path).ours is ours
 
@@ -212,4 +214,6 @@ def test_a_name_that_tl_lacks_gets_the_nearest():
 
     assert hint(error) == "Did you mean tl.maximum?"
     assert hint(AttributeError("module 'triton.language' has no attribute 'qqq'", name="qqq", obj=tl)) == ""
-    assert "libdevice.tanh(x)" in hint(AttributeError("module 'triton.language' has no attribute 'tanh'", name="tanh", obj=tl))
+    assert "libdevice.tanh(x)" in hint(
+        AttributeError("module 'triton.language' has no attribute 'tanh'", name="tanh", obj=tl)
+    )

@@ -85,7 +85,9 @@ def mixed(tmp_path_factory, server):
         "04_exit": {"kernel.py": "import os\nos._exit(0)\n"},
         "05_solved": {"kernel.py": SOLUTION},
     })  # fmt: skip
-    return grade(root, "exercises", "--kata-seed", "7", "--verdicts", "v.json", server=server), verdicts(root / "v.json")["katas"]
+    return grade(root, "exercises", "--kata-seed", "7", "--verdicts", "v.json", server=server), verdicts(
+        root / "v.json"
+    )["katas"]
 
 
 def test_katas_fail_each_on_its_own(mixed):
@@ -108,7 +110,10 @@ def test_a_fault_of_ours_exits_with_3_and_says_so(mixed):
     result, katas = mixed
 
     assert result.returncode == 3
-    assert "the harness failed, not your code: 03_reference/reference.py failed on case 'M3-N50': ValueError('oops')." in result.stdout
+    assert (
+        "the harness failed, not your code: 03_reference/reference.py failed on case 'M3-N50': ValueError('oops')."
+        in result.stdout
+    )
     assert "the harness itself failed (exit 3):" in result.stdout
     assert katas.get("03_reference", {}).get("verdict") != "pass"
 
@@ -118,7 +123,10 @@ def test_a_broken_toml_is_named_in_every_test(mixed):
     # the harness says AttributeError: 'NoneType' object has no attribute 'with_seed' for test_declared_cases
 
     assert "02_toml" not in katas
-    assert len(re.findall(r"^the harness failed, not your code: .*02_toml/exercise.toml: ", result.stdout, re.MULTILINE)) == 4
+    assert (
+        len(re.findall(r"^the harness failed, not your code: .*02_toml/exercise.toml: ", result.stdout, re.MULTILINE))
+        == 4
+    )
     assert "AttributeError" not in result.stdout
 
 
@@ -160,7 +168,10 @@ def test_a_failure_says_how_to_see_it_again_and_that_repeats_it(tmp_path, server
     first = grade(tmp_path, "exercises/01_double", "-x", "-k", "any_size", "--verdicts", "v.json", server=server)
     again = re.search(r"^see it again: pytest (.*)$", first.stdout, re.MULTILINE)[1]
     second = grade(tmp_path, *shlex.split(again), server=server)
-    told = [re.search(r"^wrong: double in .*?(?=^see it again)", r.stdout, re.MULTILINE | re.DOTALL)[0] for r in (first, second)]
+    told = [
+        re.search(r"^wrong: double in .*?(?=^see it again)", r.stdout, re.MULTILINE | re.DOTALL)[0]
+        for r in (first, second)
+    ]
 
     assert (first.returncode, second.returncode) == (1, 1)
     assert re.search(r"exercises/01_double/test_kernel.py::test_any_size --kata-seed \d+$", again)
@@ -194,9 +205,13 @@ def test_without_speed_a_right_kata_is_undecided_and_exits_with_1(tmp_path, serv
 # the second kata gets the compiler's answers that the first one never fetched
 def test_a_kata_that_ends_early_leaves_nothing_for_the_next(tmp_path, server):
     slow = SOLUTION.replace("x = x.contiguous()", "while x.shape != (3, 50): pass\n    x = x.contiguous()")
-    slow = slow.replace("x * 2", "x * TWO").replace("@triton.jit", "TWO = 2\n@triton.jit")  # passes, but does not compile
+    slow = slow.replace("x * 2", "x * TWO").replace(
+        "@triton.jit", "TWO = 2\n@triton.jit"
+    )  # passes, but does not compile
     toml = TOML.replace("time_limit = 20", "time_limit = 1")
-    write_course(tmp_path, {"01_double": {"kernel.py": slow, "exercise.toml": toml}, "02_double": {"kernel.py": SOLUTION}})
+    write_course(
+        tmp_path, {"01_double": {"kernel.py": slow, "exercise.toml": toml}, "02_double": {"kernel.py": SOLUTION}}
+    )
     grade(tmp_path, "exercises", "--verdicts", "v.json", server=server)
     katas = verdicts(tmp_path / "v.json")["katas"]
 

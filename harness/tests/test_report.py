@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 import pytest
 
@@ -30,14 +30,20 @@ WRONG = verdict(
 )  # fmt: skip
 TODO = verdict("07_four", "todo", "the stub is untouched", passed=0)
 PASS = verdict(speed={"kind": "counted", "counts": COUNTS})
-SLOW = verdict("05_triple", "slow", "moves 4 bytes where 1 would do (4.0 times as many).", passed=4, speed={"counts": COUNTS})
+SLOW = verdict(
+    "05_triple", "slow", "moves 4 bytes where 1 would do (4.0 times as many).", passed=4, speed={"counts": COUNTS}
+)
 UNDECIDED = verdict("05_triple", "undecided", "only part of the suite ran.", passed=5)
 
 
 @pytest.fixture
 def course(tmp_path):
     """Return three katas; the third needs the second, which needs the first."""
-    titles = {"01_double": "Double: a toy", "05_triple": "Triple: a toy with a title that is longer than any table has room for, really", "07_four": "Four"}
+    titles = {
+        "01_double": "Double: a toy",
+        "05_triple": "Triple: a toy with a title that is longer than any table has room for, really",
+        "07_four": "Four",
+    }
     needs = {"01_double": "[]", "05_triple": '["double"]', "07_four": '["triple"]'}
     return write_course(tmp_path, {
         slug: {"exercise.toml": TOML.replace("Double: a toy", title).replace('entry =', f"needs = {needs[slug]}\nentry =")}
@@ -84,7 +90,7 @@ def test_the_table_of_a_fresh_course(course, request):
 
 
 def test_the_table_of_a_learner_with_a_history(course, request):
-    day = datetime(2030, 5, 17, tzinfo=timezone.utc)
+    day = datetime(2030, 5, 17, tzinfo=UTC)
     standings = {
         "double": Standing("double", "pass", passes=3, streak=2, attempts=9, due_at=day),
         "triple": Standing("triple", "wrong", attempts=4, hints_used=2, peeked=True, in_round=True),

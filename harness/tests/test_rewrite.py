@@ -69,7 +69,10 @@ def test_only_counters_of_a_range_are_tensors(loop):
         static_range = staticmethod(range)
 
     source = f"def f():\n    seen = ()\n    {loop}:\n        seen += (i,)\n    return seen\n"
-    counters = rewritten(function(source, {"__name__": "made", "tl": tl}), PLAIN | {"tensor": lambda v: Block(v) if isinstance(v, int) else v})()
+    counters = rewritten(
+        function(source, {"__name__": "made", "tl": tl}),
+        PLAIN | {"tensor": lambda v: Block(v) if isinstance(v, int) else v},
+    )()
 
     assert [type(c) for c in counters] == ([Block, Block] if ".range" in loop else [int, int])
 
@@ -107,7 +110,10 @@ def test_several_targets_are_refused_as_by_the_compiler():
 def test_defaults_keyword_only_parameters_and_annotations_are_evaluated_once():
     calls = []
     scope = {"__name__": "made", "note": lambda v: calls.append(v) or v}
-    fn = rewritten(function("def f(a, b: note(1) = note(2), *, c: note(3) = note(4)) -> note(5):\n    return a, b, c\n", scope), PLAIN)
+    fn = rewritten(
+        function("def f(a, b: note(1) = note(2), *, c: note(3) = note(4)) -> note(5):\n    return a, b, c\n", scope),
+        PLAIN,
+    )
 
     assert sorted(calls) == [1, 2, 3, 4, 5]
     assert fn(0) == (0, 2, 4)
@@ -139,15 +145,26 @@ def test_a_function_without_source_is_left_alone():
 # hypothesis: the meaning of plain Python is kept
 
 numbers = st.sampled_from(["a", "b", "c", "0", "1", "-3"])
-tests = st.builds(lambda a, op, b: f"{a} {op} {b}", numbers, st.sampled_from(["<", "<=", "==", "!=", ">", "is not"]), numbers)
-chains = st.builds(lambda a, op, b, op2, c: f"{a} {op} {b} {op2} {c}", numbers, st.sampled_from("<>"), numbers, st.sampled_from(["<=", "!="]), numbers)
+tests = st.builds(
+    lambda a, op, b: f"{a} {op} {b}", numbers, st.sampled_from(["<", "<=", "==", "!=", ">", "is not"]), numbers
+)
+chains = st.builds(
+    lambda a, op, b, op2, c: f"{a} {op} {b} {op2} {c}",
+    numbers,
+    st.sampled_from("<>"),
+    numbers,
+    st.sampled_from(["<=", "!="]),
+    numbers,
+)
 expressions = st.recursive(
     numbers | tests | chains,
     lambda e: st.builds("({} and {})".format, e, e) | st.builds("({} or {} or {})".format, e, e, e) | st.builds("(not {})".format, e)
     | st.builds("({} + {})".format, e, e) | st.builds("({} if {} else {})".format, e, e, e),
     max_leaves=6,
 )  # fmt: skip
-simple = st.builds("{} = {}".format, st.sampled_from("abc"), expressions) | st.builds("{} += {}".format, st.sampled_from("abc"), expressions)
+simple = st.builds("{} = {}".format, st.sampled_from("abc"), expressions) | st.builds(
+    "{} += {}".format, st.sampled_from("abc"), expressions
+)
 statements = simple | st.builds("b, c = {}, {}".format, expressions, expressions)
 bodies = st.recursive(
     st.lists(statements, min_size=1, max_size=3),

@@ -47,7 +47,11 @@ def bytes_of(view: torch.Tensor) -> set[int]:
     """Return every byte offset, from the first element on, that belongs to an element: by counting, one by one."""
     size = view.element_size()
     elements = itertools.product(*map(range, view.shape))
-    return {size * sum(i * s for i, s in zip(index, view.stride(), strict=True)) + b for index in elements for b in range(size)}
+    return {
+        size * sum(i * s for i, s in zip(index, view.stride(), strict=True)) + b
+        for index in elements
+        for b in range(size)
+    }
 
 
 @st.composite
@@ -187,7 +191,9 @@ def test_an_address_of_no_argument_is_refused(memory):
     m, p = memory(x=torch.zeros(3))
     far = np.array([p + (1 << 60)], np.uint64)
 
-    assert "at an address that belongs to no argument of the launch." in violation(m, lambda: m.load(far, None, None, F32))
+    assert "at an address that belongs to no argument of the launch." in violation(
+        m, lambda: m.load(far, None, None, F32)
+    )
 
 
 @pytest.mark.parametrize("address", [0, 8, 4096])
@@ -367,7 +373,14 @@ def test_a_sample_is_scaled_up(memory):
 def test_every_dtype_has_a_poison_that_no_sum_hides():
     import ml_dtypes
 
-    for dtype in (np.float16, np.float32, np.float64, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2):
+    for dtype in (
+        np.float16,
+        np.float32,
+        np.float64,
+        ml_dtypes.bfloat16,
+        ml_dtypes.float8_e4m3fn,
+        ml_dtypes.float8_e5m2,
+    ):
         assert np.isnan(poison(np.dtype(dtype)).astype(np.float32)), dtype
     for dtype in (np.int8, np.uint8, np.int16, np.int32, np.int64):
         assert poison(np.dtype(dtype)) % 2 == 1

@@ -110,7 +110,9 @@ def test_a_folder_has_a_number_and_a_name(slug):
 def test_a_file_that_is_missing_or_no_toml_is_one_sentence(tmp_path):
     folder = tmp_path / "01_double"
     folder.mkdir()
-    with pytest.raises(SpecError, match=r"exercise.toml is missing; every kata has one \(`nox -s new -- 01_double` writes it\)\."):
+    with pytest.raises(
+        SpecError, match=r"exercise.toml is missing; every kata has one \(`nox -s new -- 01_double` writes it\)\."
+    ):
         load_spec(folder)
     (folder / "exercise.toml").write_text("title = \n", encoding="utf-8")
     with pytest.raises(SpecError, match=r"exercise.toml is not valid TOML: .*line 1"):
@@ -124,7 +126,9 @@ def test_a_file_that_is_missing_or_no_toml_is_one_sentence(tmp_path):
 
 words = st.sampled_from(["M", "N", "x", "T[M, N]", "float32", "small", "title", ""]) | st.text(max_size=8)
 leaves = st.none() | st.booleans() | st.integers(-3, 300) | st.floats() | words
-values = st.recursive(leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=4), max_leaves=8)
+values = st.recursive(
+    leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=4), max_leaves=8
+)
 
 
 @given(st.dictionaries(st.sampled_from(sorted(PLAIN)) | words, values, max_size=6))
@@ -135,7 +139,13 @@ def test_no_table_raises_anything_but_spec_error(data):
         assert str(error)
 
 
-@given(st.dictionaries(st.sampled_from(["id", "dims", "dtype", "layout", "fill", "options", "role", "model"]) | words, values, max_size=5))
+@given(
+    st.dictionaries(
+        st.sampled_from(["id", "dims", "dtype", "layout", "fill", "options", "role", "model"]) | words,
+        values,
+        max_size=5,
+    )
+)
 def test_no_case_raises_anything_but_spec_error(data):
     try:
         parse(changed(cases=[PLAIN["cases"][0] | data]))
@@ -168,9 +178,13 @@ def test_what_is_valid_is_kept_as_it_stands(data, more):
     cases = [c | {"id": f"case-{i}"} for i, c in enumerate(more.draw(st.lists(case, min_size=1, max_size=3)))]
     spec = parse(changed(**data, cases=cases))
 
-    assert {k: getattr(spec, k) for k in ("title", "entry", "minutes")} == {k: data[k] for k in ("title", "entry", "minutes")}
+    assert {k: getattr(spec, k) for k in ("title", "entry", "minutes")} == {
+        k: data[k] for k in ("title", "entry", "minutes")
+    }
     assert list(spec.needs) == data["needs"]
-    assert {t.name: str(t).removesuffix("[]") for t in spec.args} == {k: v.removesuffix("[]") for k, v in data["args"].items()}
+    assert {t.name: str(t).removesuffix("[]") for t in spec.args} == {
+        k: v.removesuffix("[]") for k, v in data["args"].items()
+    }
     assert [{k: c.to_json()[k] for k in cases[0]} for c in spec.cases] == cases
 
 

@@ -40,7 +40,9 @@ def test_all_passed_is_a_pass():
 
 def test_the_reason_is_that_of_the_worst_word():
     verdict = folded(
-        facts("slow", "test_s", reason="too slow"), facts("wrong", "test_w", reason="first"), facts("wrong", "test_v", reason="second")
+        facts("slow", "test_s", reason="too slow"),
+        facts("wrong", "test_w", reason="first"),
+        facts("wrong", "test_v", reason="second"),
     )
 
     assert (verdict.word, verdict.reason, verdict.failed_in) == ("wrong", "first", "test_w")
@@ -74,14 +76,19 @@ def test_a_part_of_a_suite_can_fail():
 
 
 def test_notes_are_said_once_and_the_device_s_limits_last():
-    verdict = folded(facts(findings=("n", "m"), not_checked=("asm",)), facts(name="test_b", findings=("n",), not_checked=("asm", "two")))
+    verdict = folded(
+        facts(findings=("n", "m"), not_checked=("asm",)),
+        facts(name="test_b", findings=("n",), not_checked=("asm", "two")),
+    )
 
     assert verdict.findings == ("n", "m")
     assert verdict.not_checked == ("asm", "two", "speed")
 
 
 def test_the_first_speed_is_kept():
-    assert folded(facts(), facts(name="test_s", speed={"kind": "counted"}), facts(name="x", speed={"kind": "other"})).speed == {"kind": "counted"}
+    assert folded(
+        facts(), facts(name="test_s", speed={"kind": "counted"}), facts(name="x", speed={"kind": "other"})
+    ).speed == {"kind": "counted"}
 
 
 words = st.text(max_size=6)
@@ -102,5 +109,9 @@ def test_a_verdict_survives_json(parts, seed):
     data = json.loads(json.dumps(verdict.to_json()))
     again = Verdict.from_json("01_double", data)
 
-    assert {k: data[k] for k in ("verdict", "reason", "seed")} == {"verdict": verdict.word, "reason": verdict.reason, "seed": seed}
+    assert {k: data[k] for k in ("verdict", "reason", "seed")} == {
+        "verdict": verdict.word,
+        "reason": verdict.reason,
+        "seed": seed,
+    }
     assert again.to_json() == verdict.to_json()

@@ -59,7 +59,7 @@ UNWRITTEN = {
         "22 of 150 elements of the result were never written: [2, 28], [2, 29], [2, 30], …. The last launch was "
         "double_kernel with grid (2, 1, 1).",
     ),
-    "no store": (kernel(LOAD), "150 of 150 elements"),
+    "no store": (kernel(LOAD), "not one of the 150 elements of the result was written: no tl.store reached it."),
     "every other element": (kernel(LOAD + STORE.format("x * 2").replace("mask=mask", "mask=mask & (offs % 2 == 0)")), "75 of 150"),
     "zeros stand there instead": (
         kernel(LOAD + STORE.format("x * 2").replace("mask=mask", "mask=offs < n - 1"), ENTRY.replace("empty_like", "zeros_like")),
@@ -74,7 +74,7 @@ UNWRITTEN = {
         launched(f"try:\n        {USUAL}\n    except Exception:\n        pass", STORE.format("0.0") + "x_ptr.foo()"),
         "Your code caught an error of its own kernel and went on: AttributeError",
     ),
-    "uninitialised memory": (kernel(BODY, "\ndef double(x):\n    return torch.empty_like(x)\n"), "150 of 150 elements"),
+    "uninitialised memory": (kernel(BODY, "\ndef double(x):\n    return torch.empty_like(x)\n"), "not one of the 150 elements"),
 }  # fmt: skip
 
 MUTATED = {
@@ -226,7 +226,9 @@ def test_another_kernel_for_the_compiler_is_a_cheat(judge):
 
 
 def test_a_masked_load_without_other_passes_with_a_note(judge):
-    facts = judge(kernel("x = tl.load(x_ptr + offs, mask=mask)\ny = tl.sum(x, axis=0) * 0\n" + STORE.format("x * 2 + y")))
+    facts = judge(
+        kernel("x = tl.load(x_ptr + offs, mask=mask)\ny = tl.sum(x, axis=0) * 0\n" + STORE.format("x * 2 + y"))
+    )
 
     assert facts["word"] == "pass"
     (note,) = facts["findings"]
@@ -240,17 +242,21 @@ def test_a_masked_load_whose_other_lanes_do_not_matter_needs_no_note(judge):
 
 
 def test_storing_the_same_values_twice_passes_with_a_note(judge):
-    facts = judge(kernel("""
+    facts = judge(
+        kernel("""
         for i in range(2):
             o = (tl.program_id(0) + i) * BLOCK + tl.arange(0, BLOCK)
             tl.store(out_ptr + o, tl.load(x_ptr + o, mask=o < n, other=0) * 2, mask=o < n)
-    """))
+    """)
+    )
 
     assert facts["word"] == "pass"
     assert facts["findings"] == ["line 12: several programs store the same values to out_ptr: work done twice"]
 
 
-ASM = "y = tl.inline_asm_elementwise('mul.f32 $0, $1, 0f40000000;', '=r,r', [x], dtype=tl.float32, is_pure=True, pack=1)"
+ASM = (
+    "y = tl.inline_asm_elementwise('mul.f32 $0, $1, 0f40000000;', '=r,r', [x], dtype=tl.float32, is_pure=True, pack=1)"
+)
 
 
 def test_inline_asm_passes_and_is_said_to_be_unchecked(judge):
@@ -347,7 +353,7 @@ def dequantize_nf4(packed, quant_state, dtype):
     (("byte >> 4, byte & 15", "byte & 15, byte >> 4"), "wrong", "nibble"),
     (("mask=offs < n, other=0).to(tl.int32)", "mask=offs < n + 2, other=0).to(tl.int32)"), "out-of-bounds", "packed_ptr (packed)"),
     (("offs // BLOCKSIZE, mask=offs < n", "offs // BLOCKSIZE + 1, mask=offs < n"), "out-of-bounds", "absmax_ptr (quant_state.absmax)"),
-    (("(triton.cdiv(n, 256),)", "(n // 256,)"), "unwritten", "91 of 91"),
+    (("(triton.cdiv(n, 256),)", "(n // 256,)"), "unwritten", "not one of the 91 elements"),
     (("out = torch.empty", "quant_state.absmax[0] = 0; out = torch.empty"), "mutated-input", "quant_state.absmax was changed"),
 ])  # fmt: skip
 def test_nf4_with_another_way_to_look_up(judge, checkout, change, word, says):

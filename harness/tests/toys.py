@@ -260,7 +260,7 @@ def environment(server: Server | None = None) -> dict[str, str]:
     """Return the environment of a child that uses this checkout's harness, and ``server`` instead of one of its own."""
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     env = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "COLUMNS", SERVER))}
-    return env | {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"} | ({SERVER: str(server.folder)} if server else {})
+    return env | {"PYTHONPATH": path} | ({SERVER: str(server.folder)} if server else {})
 
 
 def python(
