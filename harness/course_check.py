@@ -19,6 +19,7 @@ from pathlib import Path
 
 from harness.course import KATA_FILES, Course, Kata, load_course, source_digest
 from harness.errors import KataError
+from harness.grade import add_passed_on, passed_on
 from harness.verdict import WORDS
 
 STUBS = Path("harness") / "stubs.json"
@@ -31,7 +32,9 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument(
         "--write-stubs", action="store_true", help="write harness/stubs.json from the stubs as they stand"
     )
+    add_passed_on(parser)
     args, options = parser.parse_known_args(argv)
+    options += passed_on(args)
     try:
         course = load_course()
         katas = [course.kata(k) for k in args.katas] or list(course.katas)

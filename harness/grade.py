@@ -27,7 +27,9 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--verdicts", metavar="FILE.json", help="also write the verdicts as JSON")
     parser.add_argument("--html", metavar="FILE.html", help="also write one page to look at or share")
     parser.add_argument("--records", metavar="DIR", help="where records are kept (default: records/)")
+    add_passed_on(parser)
     args, options = parser.parse_known_args(argv)
+    options += passed_on(args)
     try:
         course = load_course()
         katas = [course.kata(k) for k in args.katas] or list(course.katas)
@@ -53,6 +55,21 @@ def main(argv: list[str] | None = None) -> int:
     if trouble:
         print(f"\n{trouble}", file=sys.stderr)
     return 1 if trouble else 0
+
+
+_PASSED_ON = ("--gpu", "--device", "--kata-seed", "--submission")
+
+
+def add_passed_on(parser: argparse.ArgumentParser) -> None:
+    """Add pytest's options that take a value, so that the value is not taken for a kata."""
+    for name in _PASSED_ON:
+        parser.add_argument(name, help="as for pytest")
+
+
+def passed_on(args: argparse.Namespace) -> list[str]:
+    """Return what was given of those options, for pytest."""
+    given = [(name, getattr(args, name[2:].replace("-", "_"))) for name in _PASSED_ON]
+    return [f"{name}={value}" for name, value in given if value is not None]
 
 
 def grade(course: Course, katas: list[Kata], options: list[str], keep: str | None = None) -> tuple[list[Verdict], str]:
@@ -102,7 +119,7 @@ def _run(command: list[str], root: Path) -> tuple[int, list[str]]:
 
 def _cuda(options: list[str]) -> bool:
     """One GPU is one worker."""
-    return any("cuda" in o for o in options)
+    return "--device=cuda" in options
 
 
 if __name__ == "__main__":

@@ -203,6 +203,9 @@ def _results(job: Job, contents: list[tuple], calls: list[dict[str, Any]], blobs
         first = next(c for c, v in zip(calls, values, strict=True) if v is not None)
         again = "in the second call, with new values at the same addresses: " if first["plan"]["contents"] else ""
         return fact("wrong", again + wrong[0])
+    unread = next((c["unread"][0] for c in calls if c.get("unread") and np.prod(c["output"]["shape"])), None)
+    if unread:  # and yet the result is right
+        return fact("cheat", f"no kernel of yours read {unread}, or a copy of it: something else did the work.")
     if any(c["output"].get("reused") for c in calls):
         return fact("wrong", "a second call returned the memory of the first result, so the first result is gone.")
     derived = any("written" not in c["output"] for c in calls) and int(np.prod(calls[0]["output"]["shape"])) > 0
@@ -285,8 +288,6 @@ def _cheat(job: Job, call: dict[str, Any], number: int) -> str | None:
         if number and output.get("reused"):
             return "the second call launched no kernel and returned the first result; its inputs had changed since."
         return "no kernel of yours was launched in this call."
-    if call.get("unread"):
-        return f"no kernel of yours read {call['unread'][0]}, or a copy of it: something else did the work."
     if output.get("altered"):
         return (
             f"{output['altered']:,} bytes of the result were changed after your kernel had written them, by neither a "
