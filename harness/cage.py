@@ -56,7 +56,7 @@ def run(work: Callable[[], bytes], seconds: float, memory_limit: int | None = No
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.setpgid(pid, pid)
     try:
-        report, ended = _watch(pid, read_end, started + seconds, base + memory_limit)
+        report, ended = _watch(pid, read_end, stack, started + seconds, base + memory_limit)
     finally:
         os.close(read_end)
         kill(pid)
@@ -108,7 +108,7 @@ def settle(printed: int, stack: int, keep: Collection[int] | None = None) -> Non
     faulthandler.register(signal.SIGUSR1, file=stack, all_threads=False)
 
 
-def _watch(pid: int, read_end: int, deadline: float, limit: int) -> tuple[bytes, str]:
+def _watch(pid: int, read_end: int, stack: int, deadline: float, limit: int) -> tuple[bytes, str]:
     parts = bytearray()
     with selectors.DefaultSelector() as selector:
         selector.register(read_end, selectors.EVENT_READ)
@@ -121,12 +121,21 @@ def _watch(pid: int, read_end: int, deadline: float, limit: int) -> tuple[bytes,
                 if len(parts) > wire.LIMIT:
                     return b"", "memory"
             if time.monotonic() > deadline:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGUSR1)
-                    time.sleep(0.1)
+                ask_where(pid, stack)
                 return b"", "timeout"
             if _resident(pid) > limit:
                 return b"", "memory"
+
+
+def ask_where(pid: int, stack: int) -> None:
+    """Have the child write where it is to ``stack``; wait for that, but not for ever: it may hear nothing."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGUSR1)
+    for _ in range(40):
+        time.sleep(0.025)
+        if os.fstat(stack).st_size:
+            break
+    time.sleep(0.025)  # the rest of the stack follows its first bytes
 
 
 def _lives(pid: int) -> bool:

@@ -32,7 +32,7 @@ from harness.verdict import TestFacts, Verdict, fold
 
 PROPERTY = "kata"
 DONE = "kata done: "  # how a line begins that tells ``grade`` of a kata's verdict
-EXAMPLES = 10  # of each hypothesis test, drawn anew each run
+EXAMPLES = 8  # of each hypothesis test, drawn anew each run
 _GPUS = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")
 
 collecting: Session | None = None  # the session that folds: pytest_runtest_logreport has no config

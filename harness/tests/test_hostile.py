@@ -18,7 +18,7 @@ def attacks(line: str) -> str:
 TIMEOUT = {
     "an endless loop": (attacks("while True: pass"), "no answer within 1 s. It was at line 15."),
     "an endless loop in a kernel": (kernel("i = 0\nwhile i < n:\n    i += 0\n" + BODY.replace("\n    ", "\n")), "It was at line 1"),
-    "an endless loop at import": ("while True:\n    pass\n", "It was at line 1."),
+    "an endless loop at import": ("while True: pass\n", "It was at line 1."),
     "it catches everything and hears nothing": (
         attacks(f"{DEAF}\n    while True:\n        try:\n            while True: pass\n        except BaseException: pass"), "no answer within 1 s.",
     ),

@@ -311,12 +311,12 @@ def test_what_no_kernel_computed_never_passes(judge, checkout, slug):
 
 
 @pytest.mark.parametrize("slug", ["01_blocks", "05_nf4", "07_softmax"])
-def test_every_declared_small_case_passes_with_the_solution(judge, checkout, slug):
+def test_the_solution_passes(judge, checkout, slug):
     kata = checkout.kata(slug)
     if not kata.solution.is_file():
         pytest.skip("the practice branch has no solutions")
-    quick = [c.id for c in kata.spec.with_role("small") if len(str(c.dims)) < 30]
-    facts = judge(kata.solution, *quick, kata=kata)
+    few = [c.id for c in kata.spec.with_role("small")[:4]]
+    facts = judge(kata.solution, *few, kata=kata)
 
     assert facts["word"] == "pass", facts["reason"]
 

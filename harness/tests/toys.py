@@ -100,6 +100,8 @@ def test_speed(speed):
     speed()
 """
 
+LEAN = "def test_declared_cases(run, declared):\n    run(declared)\n"  # a suite that compiles nothing
+
 HEAD = """
 import torch
 import triton
@@ -204,6 +206,30 @@ def write_kata(root: Path, **files: str) -> Kata:
     ).katas[0]
 
 
+class Compiler:
+    """A connection to the compiler that asks for nothing until somebody waits for an answer: compiling is slow."""
+
+    def __init__(self, server: Server) -> None:
+        self.server, self.client = server, None
+        self.asked: list[dict[str, Any]] = []
+
+    def send(self, request: dict[str, Any]) -> None:
+        """Keep a request for later."""
+        self.asked.append(request)
+
+    def receive(self) -> dict[str, Any]:
+        """Send what was asked for, and wait for the first answer."""
+        self.client = self.client or Client(self.server.folder, "compile")
+        while self.asked:
+            self.client.send(self.asked.pop(0))
+        return self.client.receive()
+
+    def close(self) -> None:
+        """Hang up."""
+        if self.client is not None:
+            self.client.close()
+
+
 class Judging:
     """Judges submissions for one kata on a running server, case by case, as a suite would."""
 
@@ -227,18 +253,12 @@ class Judging:
         file = source if isinstance(source, Path) else self.folder / "submission.py"
         if not isinstance(source, Path):
             file.write_bytes(source.encode() if isinstance(source, str) else source)
-        clients = {"interpret": self.interpret}
-
-        def connect(kind: str) -> Client:
-            # a connection of its own for each submission: what an earlier one asked for may still be unanswered
-            return clients.setdefault(kind, clients.get(kind) or Client(self.server.folder, kind))
-
-        desk = Desk(kata, file, Choices(seed=self.seed, device="cpu", gpu=find_device(gpu)), connect)
+        lines = {"interpret": self.interpret, "compile": Compiler(self.server)}
+        desk = Desk(kata, file, Choices(seed=self.seed, device="cpu", gpu=find_device(gpu)), lines.__getitem__)
         try:
             return self._first(desk, ids or (kata.spec.cases[0].id,), compiled)
         finally:
-            if "compile" in clients:
-                clients["compile"].close()
+            lines["compile"].close()
 
     def _first(self, desk: Desk, ids: tuple[str, ...], compiled: bool) -> dict[str, Any]:
         for name in ids:
