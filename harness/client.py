@@ -29,6 +29,7 @@ class Server:
         env["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [env.get("PYTHONPATH")])])
         env.pop("TRITON_INTERPRET", None)
         env["PYTHONDONTWRITEBYTECODE"] = env.get("PYTHONDONTWRITEBYTECODE", "")
+        env["PYTHONUNBUFFERED"] = "1"  # what code under test printed is kept in order, and to the last word if it dies
         self.log = open(self.folder / "log", "wb")  # noqa: SIM115 - lives as long as the server
         command = [sys.executable, "-m", "harness.forkserver", str(self.folder), *(["--cuda"] if cuda else [])]
         self.process = subprocess.Popen(

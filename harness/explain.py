@@ -33,6 +33,10 @@ _HINTS = (
     (r"'(int|constexpr)' object has no attribute 'to'",
      "An argument that is 1 becomes a constant, which has no .to(): convert what it is multiplied with, "
      "offs.to(tl.int64) * stride."),
+    (r"multiple comparison",
+     "Write (low <= x) & (x < high): a chain of comparisons needs Triton 3.9 or later."),
+    (r"failed to specialize argument of type",
+     "Pass plain Python numbers to a kernel: int(n), float(x)."),
     (r"'NoneType' object is not subscriptable.*|'function' object is not subscriptable",
      "kernel[grid](…) needs @triton.jit above the kernel."),
     (r"0 active drivers", "That question needs a GPU; ask inside the entry, not while the file is imported."),

@@ -315,6 +315,13 @@ tl.atomic_add(out_ptr + offs, x, mask=mask, sem="relaxed")
 """, ENTRY.replace("empty_like", "zeros_like")),
 }  # fmt: skip
 
+# what Triton learned on the way, and from which version on
+LATER = {
+    "a chain of comparisons": (computes("tl.where(0 <= offs < n, x * 2, 0)"), (3, 9), "a chain of comparisons needs Triton 3.9"),
+    "a parameter by keyword only": (SOLUTION.replace("n, BLOCK: tl", "n, *, BLOCK: tl"), (3, 9), "BLOCK is not defined"),
+    "an assignment inside an expression": (computes("x * 2", "if (y := n) > 3:\n    x += y * 0"), (3, 8), "NamedExpr"),
+}  # fmt: skip
+
 ELSEWHERE = {
     "descriptors made by the kernel": "M6-N64",
     "descriptors made by the launcher": "M6-N64",
@@ -346,3 +353,11 @@ def test_a_kernel_is_accepted(judge, source, case):
     facts = judge(source, case, compiled=True)
 
     assert facts["word"] == "pass", facts["reason"]
+
+
+@pytest.mark.parametrize(("source", "since", "says"), LATER.values(), ids=[n.replace(" ", "-") for n in LATER])
+def test_what_came_later_is_judged_as_this_triton_compiles_it(judge, triton_version, source, since, says):
+    facts = judge(source, compiled=True)
+
+    assert facts["word"] == ("pass" if triton_version >= since else "error"), facts["reason"]
+    assert triton_version >= since or says in facts["reason"]

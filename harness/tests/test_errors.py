@@ -51,6 +51,9 @@ IN_THE_LAUNCHER = {
     "a negative grid": (launched("double_kernel[(-1,)](x, out, n, 64)"), ["axis 0 is -1"]),
     "a fractional grid": (launched("double_kernel[(n / 64,)](x, out, n, 64)"), ["grid = (2.34375,): the number of programs is a whole number; use // or triton.cdiv"]),
     "a grid that is a number": (launched("double_kernel[triton.cdiv(n, 64)](x, out, n, 64)"), ["grid = 3 is no tuple or list; write kernel[(3,)](…)"]),
+    "a number of numpy's": (
+        launched(f"import numpy as np\n    double_kernel[{GRID}](x, out, np.int64(n), BLOCK=64)"), ["Pass plain Python numbers to a kernel: int(n)"],
+    ),
     "it returns nothing": (SOLUTION.replace("return out", "return"), ["the entry returned None; expected a plain torch.Tensor."]),
     "it returns a tuple": (SOLUTION.replace("return out", "return (out,)"), ["the entry returned a tuple; expected a plain torch.Tensor."]),
     "it raises": (entry_begins("raise RuntimeError('mine')"), ["line 14: RuntimeError: mine\n    raise RuntimeError('mine')"]),
@@ -97,7 +100,12 @@ BY_THE_COMPILER = {
     "a global that is no constexpr": (computes("x * TWO", above="TWO = 2"), ["line 12: NameError: Cannot access global variable TWO", "\n    tl.store(out_ptr + offs, x * TWO, mask=mask)\n", "NAME = tl.constexpr(value)"]),
     "an accumulator that changes its type": (computes("x * 2 + acc * 0", "acc = 0\nfor i in range(n):\n    acc += 0.5"), ["start it as tl.zeros((…), tl.float32)"]),
     "try in a kernel": (computes("y", "try:\n    y = x * 2\nexcept Exception:\n    y = x"), ["line 12: UnsupportedLanguageConstruct: unsupported AST node type: Try\n    try:"]),
-    "a list that grows": (computes("parts[0] * 2", "parts = []\nparts.append(x)"), ["line 13:", "has no attribute", "append"]),
+    "a list that grows": (computes("parts[0] * 2", "parts = []\nparts.append(x)"), ["line 13:", "append"]),
+    "a tile too small for tensor cores": (
+        kernel("o = tl.arange(0, 8)\na = tl.load(x_ptr + o[:, None] * 8 + o[None, :]).to(tl.float16)\n"
+               + LOAD + STORE.format("x * 2 + tl.sum(tl.sum(tl.dot(a, a), 0), 0) * 0")),
+        ["make the block sizes of tl.dot 16 or more"],
+    ),
     ".to on an argument that is 1": (
         launched(f"double_kernel[{GRID}](x, out, n, 1, BLOCK=64)", f"offs = offs * stride.to(tl.int64)\n{LOAD}{STORE.format('x * 2')}",
                  "x_ptr, out_ptr, n, stride, BLOCK: tl.constexpr"),
@@ -105,26 +113,9 @@ BY_THE_COMPILER = {
     ),
 }  # fmt: skip
 
-# too much for the shared memory of any GPU: two operands of 256 x 256
-GREEDY = (
-    HEAD
-    + """
-@triton.jit
-def double_kernel(x_ptr, out_ptr, M, N, BLOCK: tl.constexpr):
-    m, k = tl.arange(0, BLOCK)[:, None], tl.arange(0, BLOCK)[None, :]
-    mask = (m < M) & (k < N)
-    x = tl.load(x_ptr + m * N + k, mask=mask, other=0.0)
-    twice = tl.load(x_ptr + (m * 0 + k * 0), mask=m == k, other=0.0) * 0 + tl.where(m == k, 2.0, 0.0)
-    acc = tl.dot(x, twice.to(x.dtype), input_precision="ieee")
-    tl.store(out_ptr + m * N + k, acc.to(out_ptr.dtype.element_ty), mask=mask)
-
-
-def double(x):
-    x, out = x.contiguous(), torch.empty(x.shape, dtype=x.dtype, device=x.device)
-    double_kernel[(1,)](x, out, *x.shape, 256)
-    return out
-"""
-)
+# 65,536 counters of 4 bytes are more than the shared memory of any GPU
+GREEDY = computes("tl.where(tl.sum(counts, 0) == BLOCK, x * 2, 0)", "counts = tl.histogram(tl.arange(0, BLOCK), 65536)")
+GREEDY = GREEDY.replace("BLOCK=64", "BLOCK=64, num_warps=32")  # compiles faster: a thread has fewer of them
 
 
 def rows(*tables):
@@ -154,7 +145,7 @@ def test_what_only_the_compiler_refuses_is_an_error_too(judge, source, says):
 
 
 def test_too_much_shared_memory_is_an_error(judge):
-    facts = judge(GREEDY, "half", compiled=True)
+    facts = judge(GREEDY, compiled=True)
 
     assert facts["word"] == "error", facts["reason"]
     assert "out of resource: shared memory" in facts["reason"]

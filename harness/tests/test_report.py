@@ -146,6 +146,15 @@ def test_the_next_step_is_the_first_open_kata_whose_needs_are_met(course, verdic
     assert next_step(course, verdicts) == text
 
 
+def test_what_a_kata_needs_comes_before_it_whatever_its_number(tmp_path):
+    toml = TOML.replace("entry =", 'needs = ["triple"]\nentry =')
+    course = write_course(tmp_path, {"01_double": {"exercise.toml": toml}, "05_triple": {}})
+    both = [verdict("01_double", "todo"), verdict("05_triple", "todo")]
+
+    assert next_step(course, both).startswith("Next: 05_triple, ")
+    assert next_step(course, both[:1]).startswith("Next: 01_double, ")
+
+
 def test_a_reason_is_cut_to_its_first_sentence(course):
     many = verdict("01_double", "error", "line 3: TypeError: x. What now? Nothing.\n    code")
 
