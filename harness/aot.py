@@ -7,6 +7,7 @@ a dot of eight) ends here with the compiler's words.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import time
 from pathlib import Path
@@ -61,6 +62,23 @@ def prepare() -> None:
         return _launch(_compiler, original, self, args, kwargs, grid, warmup)
 
     JITFunction.run = run
+
+
+def warm() -> None:
+    """Do before any fork what each compile begins with: Triton hashes all of its own files, half a second of a child.
+
+    It is only time that is won: where a Triton has moved these names, each child does it for itself.
+    """
+    with contextlib.suppress(ImportError, AttributeError):
+        import triton.experimental.gluon  # noqa: F401 - imported for the forks, by Triton when it looks at an argument
+        from triton.runtime.cache import triton_key
+
+        triton_key()
+    with contextlib.suppress(Exception):
+        from triton.backends.compiler import GPUTarget
+        from triton.compiler.compiler import make_backend
+
+        make_backend(GPUTarget("cuda", 90, 32)).hash()
 
 
 def _launch(compiler: Compiler, original: Any, kernel: Any, args: tuple, kwargs: dict, grid: Any, warmup: bool) -> Any:

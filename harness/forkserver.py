@@ -103,4 +103,4 @@ def _keep(kind: str, connection: socket.socket, trouble: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    os._exit(main())  # torch takes a fifth of a second to be taken apart, for nobody

@@ -36,6 +36,7 @@ def preload(kind: str) -> None:
 
         aot.prepare()
         aot.patch_autotuner()
+        aot.warm()
     else:
         import triton  # noqa: F401 - imported for the forks
 
