@@ -139,7 +139,7 @@ def compile_calls(spec: Spec, file: Path, args: tuple[Any, ...], device: Device)
     use(compiler)
     try:
         with CudaIsCpu():
-            find_entry(load_source(file, f"kata_{spec.id}"), spec.entry)(*args)
+            find_entry(load_source(file, f"kata_{spec.id}"), spec.entry, spec.names)(*args)
     except BaseException as error:
         seen["raised"] = raised(error, file).to_json() | {"compiling": compiler.last_failed}
     seen["launches"] = [launch.to_json() for launch in compiler.launches]

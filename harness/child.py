@@ -70,7 +70,7 @@ def run_calls(
     try:
         with CudaIsCpu():
             module = load_source(file, f"kata_{spec.id}")
-            entry = find_entry(module, spec.entry)
+            entry = find_entry(module, spec.entry, spec.names)
     except BaseException as error:
         seen["raised"] = raised(error, file).to_json()
         return seen

@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None, root: Path | None = None, command: C
         prog="nox -s compare --", description="Yours and the reference side by side, after a pass.",
         epilog="Further options go to pytest: --gpu A100.",
     )  # fmt: skip
-    parser.add_argument("kata", help="slug, id or number, such as 05_nf4")
+    parser.add_argument("kata", nargs="?", default="", help="slug, id or number, such as 05_nf4")
     parser.add_argument("--peek", action="store_true", help="before a pass: recorded, and it ends the streak")
     parser.add_argument("--records", metavar="DIR", type=Path, help="where records are kept (default: records/)")
     args, options = parser.parse_known_args(argv)

@@ -68,6 +68,8 @@ class Course:
             if name in (kata.slug, kata.id, kata.slug[:2]):
                 return kata
         known = [k.slug for k in self.katas]
+        if not name:
+            raise CourseError(f"Which kata? Name one or its number: {', '.join(known) or 'there are none'}.")
         raise CourseError(
             f"There is no kata {name!r}; there are {', '.join(known) or 'none'}.{did_you_mean(name, known)}"
         )

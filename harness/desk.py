@@ -69,6 +69,7 @@ class Desk:
     ended: str = ""
     wrong_tests: int = 0
     told: int = 0
+    first_with: dict[str, str] = field(default_factory=dict)  # reason -> the test that told it
 
     def request(self, case: Case, **more: Any) -> dict[str, Any]:
         """Return the request for one case."""
@@ -285,7 +286,9 @@ class Runner:
         first = not self.failed
         if first:
             self.brief = self.desk.told >= TOLD
-        failure = KataFailure(facts, failure_text(self.desk, self.replay, facts, case, self.brief))
+        like = self.desk.first_with.setdefault(facts["reason"], self.test)
+        like = "" if like == self.test else like
+        failure = KataFailure(facts, failure_text(self.desk, self.replay, facts, case, self.brief, like))
         self.failed[key] = failure
         if first:
             self.desk.told += 1
@@ -301,16 +304,22 @@ def seed_of(seed: int, test: str, case: Case) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:7], "big")
 
 
-def failure_text(desk: Desk, replay: str, facts: dict[str, Any], case: Case | None, brief: bool = False) -> str:
+def failure_text(
+    desk: Desk, replay: str, facts: dict[str, Any], case: Case | None, brief: bool = False, like: str = ""
+) -> str:
     """Return what the learner reads: the word, the case, the reason, what was printed, how to see it again.
 
-    ``brief``: the kata has failed several tests in full already; one line of the reason will do.
+    ``brief``: the kata has failed several tests in full already; one line of the reason will do. ``like``: the test
+    that failed for the very same reason before.
     """
     head = f"{facts['word']}: {desk.kata.spec.entry} in {_short(desk.file, desk)}"
     name = case.id if case is not None else facts.get("case", "")
     lines = [head + (f", case {name}" if name else ""), facts["reason"]]
+    reason = facts["reason"].split("\n")
+    if like:
+        return f"{lines[0]}\nas in {like}: {reason[0]}"
     if brief:
-        return "\n".join([lines[0], facts["reason"].split("\n")[0], f"see all of it: {replay}"])
+        return "\n".join([lines[0], reason[0], f"{'see it again' if len(reason) == 1 else 'see all of it'}: {replay}"])
     if (printed := facts.get("printed", "").strip()) and facts["word"] not in ("pass", "undecided"):
         lines += ["your code printed:", *("    " + x for x in printed.splitlines()[-12:])]
     lines += [f"note: {f}" for f in facts["findings"]]

@@ -94,7 +94,7 @@ def run_calls(spec: Spec, file: Path, contents: list[tuple[Any, ...]], blobs: Bl
     try:
         if str(file) not in _modules:
             _modules[str(file)] = load_source(file, f"kata_{spec.id}")
-        entry = find_entry(_modules[str(file)], spec.entry)
+        entry = find_entry(_modules[str(file)], spec.entry, spec.names)
     except BaseException as error:
         _modules.pop(str(file), None)
         seen["raised"] = raised(error, file).to_json()
@@ -126,7 +126,7 @@ def time_calls(job: Job) -> dict[str, Any]:
     try:
         if str(job.file) not in _modules:
             _modules[str(job.file)] = load_source(job.file, f"kata_{job.spec.id}")
-        entry = find_entry(_modules[str(job.file)], job.spec.entry)
+        entry = find_entry(_modules[str(job.file)], job.spec.entry, job.spec.names)
         sets = [tuple(map_tensors(a, lambda t: t.to("cuda").clone()) for a in full) for _ in range(2)]
         last: list[Any] = [None, None]
 

@@ -31,7 +31,7 @@ class Hint:
 def main(argv: Sequence[str] | None = None, root: Path | None = None) -> int:
     """Show the next hint of the kata that ``argv`` names. Returns 0, or 1 after a sentence about what is wrong."""
     parser = argparse.ArgumentParser(prog="nox -s hint --", description="One more hint, the mildest first.")
-    parser.add_argument("kata", help="slug, id or number, such as 05_nf4")
+    parser.add_argument("kata", nargs="?", default="", help="slug, id or number, such as 05_nf4")
     parser.add_argument("--again", action="store_true", help="show the hints of this round once more; records nothing")
     parser.add_argument("--records", metavar="DIR", type=Path, help="where records are kept (default: records/)")
     args = parser.parse_args(argv)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import linecache
 import re
 import sys
 import traceback
 import types
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -57,16 +59,32 @@ def load_source(path: Path, name: str) -> types.ModuleType:
     return module
 
 
-def find_entry(module: types.ModuleType, entry: str) -> Any:
-    """Return the function ``entry`` of the module. Raises NoEntry with the nearest name."""
+def find_entry(module: types.ModuleType, entry: str, names: Sequence[str] = ()) -> Any:
+    """Return the function ``entry`` of the module, as something to be called with positional arguments.
+
+    Parameters that it takes by keyword only are passed by name: ``names`` are those of the arguments, in order.
+    Raises NoEntry with the nearest name.
+    """
     found = getattr(module, entry, None)
     if not callable(found):
-        names = [n for n, v in vars(module).items() if isinstance(v, types.FunctionType)]
+        known = [n for n, v in vars(module).items() if isinstance(v, types.FunctionType)]
         raise NoEntry(
             f"{Path(module.__file__ or '').name} defines no function {entry!r}; the kata calls {entry}(…)."
-            f"{did_you_mean(entry, names)}"
+            f"{did_you_mean(entry, known)}"
         )
-    return found
+    try:
+        parameters = inspect.signature(found).parameters
+    except (TypeError, ValueError):  # a builtin, or an object that hides it
+        return found
+    named = [n for n in names if n in parameters and parameters[n].kind is inspect.Parameter.KEYWORD_ONLY]
+    if not named:
+        return found
+
+    def call(*args: Any) -> Any:
+        given = dict(zip(names, args, strict=True))
+        return found(*(v for n, v in given.items() if n not in named), **{n: given[n] for n in named})
+
+    return call
 
 
 def raised(error: BaseException, file: Path) -> Raised:

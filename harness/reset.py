@@ -24,7 +24,7 @@ def main(argv: Sequence[str] | None = None, root: Path | None = None) -> int:
     Nothing is changed before the blank stub of every named kata was found.
     """
     parser = argparse.ArgumentParser(prog="nox -s reset --", description="Back to the blank stub; your file is kept.")
-    parser.add_argument("katas", nargs="+", help="slugs, ids or numbers, such as 05_nf4")
+    parser.add_argument("katas", nargs="*", default=[""], help="slugs, ids or numbers, such as 05_nf4")
     parser.add_argument("--records", metavar="DIR", type=Path, help="where records are kept (default: records/)")
     args = parser.parse_args(argv)
     try:

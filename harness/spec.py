@@ -115,6 +115,11 @@ class Spec:
         """The stable name that records use: the slug without its number."""
         return self.slug[3:]
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the arguments, in call order."""
+        return tuple(a.name for a in self.args)
+
     def with_role(self, role: str) -> tuple[Case, ...]:
         """Return the declared cases of one role, in order."""
         return tuple(c for c in self.cases if c.role == role)

@@ -26,7 +26,7 @@ def main(argv: Sequence[str] | None = None, root: Path | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="nox -s watch --", description="Grade at every save.", epilog="Further options go to pytest: --gpu A100."
     )
-    parser.add_argument("katas", nargs="+", help="slugs, ids or numbers, such as 05_nf4")
+    parser.add_argument("katas", nargs="*", default=[""], help="slugs, ids or numbers, such as 05_nf4")
     parser.add_argument("--poll", action="store_true", help="where saves go unnoticed: look at the files all the time")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="auto: cuda if there is one")
     args, options = parser.parse_known_args(argv)

@@ -258,8 +258,20 @@ def test_a_timeout_ends_the_kata(desk):
     assert "not run, because case M3-N5 had used up the kata's time." in str(error.value)
 
 
+def test_a_reason_is_told_once(desk):
+    d = desk([failing(), failing()])
+    texts = []
+    for name in ("test_a", "test_b"):
+        with pytest.raises(KataFailure) as error:
+            Runner(d, name, f"pytest x::{name} --kata-seed 7")(CASE)
+        texts.append(str(error.value))
+
+    assert texts[0].splitlines()[1:] == ["values differ", "more", "see it again: pytest x::test_a --kata-seed 7"]
+    assert texts[1].splitlines()[1:] == ["as in test_a: values differ"]
+
+
 def test_after_three_long_failures_the_rest_is_brief(desk):
-    d = desk([failing()] * 9)
+    d = desk([failing(reason=f"values differ\nmore\n{n}") for n in range(9)])
     texts = []
     for n in range(TOLD + 1):
         with pytest.raises(KataFailure) as error:

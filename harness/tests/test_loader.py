@@ -217,3 +217,11 @@ def test_a_name_that_tl_lacks_gets_the_nearest():
     assert "libdevice.tanh(x)" in hint(
         AttributeError("module 'triton.language' has no attribute 'tanh'", name="tanh", obj=tl)
     )
+
+
+def test_what_an_entry_takes_by_keyword_only_is_given_by_name(load):
+    module = load("def f(x, *, scale, causal=False):\n    return x, scale, causal\n")
+
+    assert find_entry(module, "f", ["x", "causal", "scale"])(1, 2, 3) == (1, 3, 2)
+    with pytest.raises(TypeError, match="scale"):
+        find_entry(module, "f", ["x"])(1)
