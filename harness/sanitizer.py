@@ -301,7 +301,8 @@ class Memory:
         if numel == 0:
             return f"{text}, which is an empty tensor {shape}: there is nothing to read or write."
         end = region.nbytes // size
-        where = f"it has {numel:,} element{'s' if numel != 1 else ''}, shape {shape}, strides {list(region.tensor.stride())}"
+        plural = "" if numel == 1 else "s"
+        where = f"it has {numel:,} element{plural}, shape {shape}, strides {list(region.tensor.stride())}"
         if 0 <= index < end:
             why = "that address lies between the elements of the view, so it is somebody else's data"
         elif abs(index) >= 2**30 and region.nbytes >= 2**30 or index < -(2**27):
