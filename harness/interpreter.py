@@ -96,6 +96,13 @@ class Machine:
         for n in numbers:
             yield n, (n % grid[0], n // grid[0] % grid[1], n // (grid[0] * grid[1]))
 
+    def begin(self, kernel: Any, values: dict[str, Any], constants: set[str], grid: tuple[int, int, int]) -> None:
+        """A launch of the plain function ``kernel`` starts; ``values`` are its arguments by name."""
+
+    def run(self, body: Callable[..., Any], passed: dict[str, Any]) -> None:
+        """Run one program."""
+        body(**passed)
+
 
 _machine: Machine | None = None
 _bodies: dict[Any, Callable[..., Any]] = {}
@@ -383,6 +390,7 @@ def _launch(interp: Any, tl: Any, kernel: Any, grid: Any, args: tuple, kwargs: d
     machine.launches.append(launches.describe(kernel.fn, shape, values, constants, options))
     if machine.ghost or 0 in shape:
         return
+    machine.begin(kernel.fn, values, constants, shape)
     memory = machine.memory
     memory.begin_launch()
     memory.where = learner_line
@@ -404,7 +412,7 @@ def _launch(interp: Any, tl: Any, kernel: Any, grid: Any, args: tuple, kwargs: d
                 base += 1
                 machine.epoch, memory.program, memory.program_id = base, number, (x, y, z)
                 builder.set_grid_idx(x, y, z)
-                body(**passed)
+                machine.run(body, passed)
     except (Stop, KernelError):
         raise
     except RecursionError:
@@ -440,6 +448,8 @@ def _argument(interp: Any, tl: Any, memory: Memory, name: str, value: Any) -> An
         shown = name if not label or label == name else f"{name} ({label})"
         out.handle.data = np.array([memory.pointer(shown, value)], np.uint64)
         return out
+    if isinstance(value, bool):  # 3.6 and 3.7 make a 32-bit number of it, which their int1 refuses
+        return tl.tensor(interp.TensorHandle(np.array([value], np.bool_), tl.int1), tl.int1)
     if isinstance(value, float):
         return tl.tensor(interp.TensorHandle(np.array([value], np.float32), tl.float32), tl.float32)
     if isinstance(value, tuple):

@@ -549,7 +549,8 @@ def test_ctrl_c_waits_for_the_command_that_runs(world):
         "pathlib.Path('begun').touch(), time.sleep(0.3), pathlib.Path('done').touch()\n"
     )
     nap.chmod(0o755)
-    code = (
+    code = (  # the handler is set: whoever is started in the background of a shell has SIGINT ignored
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from harness.git import Git; from pathlib import Path\n"
         "try: print(Git(Path(), None).run('nap'))\n"
         "except KeyboardInterrupt: print('stopped', Path('done').exists())"
