@@ -83,6 +83,31 @@ def course(session: nox.Session) -> None:
 
 
 @chore()
+def mutants(session: nox.Session) -> None:
+    """Small mistakes are made in every solution; each suite must see them: `-- 05_nf4 --operator drop-mask`."""
+    python(session, "-m", "harness.mutants", *session.posargs)
+
+
+@chore()
+def bench(session: nox.Session) -> None:
+    """An experiment on a GPU: you predict, it is measured and kept as evidence: `-- 05_nf4`, or `-- --calibrate`."""
+    python(session, "-m", "harness.bench", *session.posargs)
+
+
+@chore()
+def model(session: nox.Session) -> None:
+    """The speed model against what was measured: a table, a picture, and how often it is wrong."""
+    python(session, "-m", "harness.modelcheck", *session.posargs)
+
+
+@chore()
+def lessons(session: nox.Session) -> None:
+    """Build the lesson pages into build/lessons; `-- --serve` shows them in the browser, `-- 04` builds one."""
+    # Ctrl-C reaches nox too: give the server time to stop
+    session.run(sys.executable, "-m", "harness.site", *session.posargs, external=True, interrupt_timeout=5)
+
+
+@chore()
 def new(session: nox.Session) -> None:
     """Scaffold a kata: `-- 21_formats`."""
     python(session, "-m", "harness.new", *session.posargs)

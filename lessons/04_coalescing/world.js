@@ -1,0 +1,4 @@
+/* The worlds of this lesson. */
+
+import "./warp.js";
+import "./transpose.js";

@@ -1,0 +1,4 @@
+/* The worlds of this lesson. */
+
+import "./memory.js";
+import "./tiles.js";
