@@ -94,7 +94,9 @@ def _record_peek(store: Store, kata: Kata, standing: Standing) -> None:
     help_used = {"hints": standing.hints_used, "peek": True}
     try:
         store.append(Attempt(kind="peek", id=kata.id, slug=kata.slug, help=help_used, source=file_digest(kata.stub)))
-        print(f"{kata.slug}: a peek, recorded. This round can still end in a pass; the streak begins again after it.\n")
+        print(
+            f"{kata.slug}: a peek, recorded. This round can still end in a pass; a new streak begins with the next.\n"
+        )
     except StoreError as error:
         print(error, file=sys.stderr)
 

@@ -27,9 +27,10 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--verdicts", metavar="FILE.json", help="also write the verdicts as JSON")
     parser.add_argument("--html", metavar="FILE.html", help="also write one page to look at or share")
     parser.add_argument("--records", metavar="DIR", help="where records are kept (default: records/)")
+    parser.add_argument("-n", metavar="N", help="how many katas at once (default: 2; 0: in one process)")
     add_passed_on(parser)
     args, options = parser.parse_known_args(argv)
-    options += passed_on(args)
+    options += [*passed_on(args), *([f"-n{args.n}"] if args.n is not None else [])]
     try:
         course = load_course()
         katas = [course.kata(k) for k in args.katas] or list(course.katas)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import tzinfo
 from textwrap import shorten
 from typing import Any
 
 from harness.course import Course
 from harness.streaks import Standing
 from harness.verdict import Verdict
+
+BARS = 24  # characters of the longest bar
 
 
 def paragraph(verdict: Verdict) -> list[str]:
@@ -26,13 +29,27 @@ def paragraph(verdict: Verdict) -> list[str]:
             f"  next: exercises/{verdict.slug}/README.md says what to do; then edit kernel.py and run this again"
         )
     if text := (verdict.speed or {}).get("text"):
-        lines.append(f"  measured: {text}")
+        lines.append(f"  {(verdict.speed or {}).get('kind', 'measured')}: {text}")
+    lines += [f"    {bar}" for bar in bars(verdict.speed)]
+    if bound := (verdict.speed or {}).get("bound"):
+        lines.append(f"  what it means: {bound}")
     if counts := counted(verdict.speed):
         lines.append(f"  counted: {counts}")
     lines += [f"  note: {f}" for f in verdict.findings]
     if verdict.word != "todo":
         lines += [f"  not checked: {n}" for n in verdict.not_checked]
     return lines
+
+
+def bars(speed: Mapping[str, Any] | None) -> list[str]:
+    """Return one line a resource: its name, a bar, the time that it needs; the longest first."""
+    found = (speed or {}).get("bars") or {}
+    longest = max(found.values(), default=0.0)
+    return [
+        f"{name:13} {'#' * max(1, round(BARS * t / longest)):{BARS}} {t * 1e6:,.1f} us"
+        for name, t in found.items()
+        if t >= 0.02 * longest
+    ]
 
 
 def counted(speed: Mapping[str, Any] | None) -> str:
@@ -62,12 +79,15 @@ def table(
     standings: Mapping[str, Standing] | None = None,
     days: int = 0,
     width: int | None = None,
+    zone: tzinfo | None = None,
 ) -> str:
     """Return the table of ``grade`` with what is next below it; plain text when standard output is not a terminal.
 
     Args:
         standings: by kata id, from the learner's records; a fresh course has none.
         days: days in a row with a pass.
+        width: columns (default: those of the terminal).
+        zone: the time zone in which a kata is due on a day (default: this system's).
     """
     from rich.console import Console
     from rich.markup import escape
@@ -76,7 +96,7 @@ def table(
     known = standings or {}
     console = Console(width=width or (None if sys.stdout.isatty() else 110), highlight=False)
     rows = Table(box=None, pad_edge=False, header_style="bold")
-    begun = any(s.attempts for s in known.values())
+    begun = any(map(_has_history, known.values()))
     columns = ["kata", "verdict", "tests", *(["streak", "due", "help"] if begun else []), "counted", "about"]
     for name in columns:
         rows.add_column(name, overflow="ellipsis", no_wrap=True)
@@ -84,7 +104,7 @@ def table(
     for verdict in verdicts:
         kata = course.kata(verdict.slug)
         passed = sum(1 for o in verdict.tests.values() if o == "passed")
-        history = _history(known.get(kata.id)) if begun else []
+        history = _history(known.get(kata.id), zone) if begun else []
         tests = f"{passed}/{len(verdict.tests)}" if verdict.word != "todo" else ""
         cells.append([verdict.slug, verdict.word, tests, *history, _brief(verdict)])
     used = sum(max(len(row[i]) for row in [columns, *cells]) + 2 for i in range(len(columns) - 1)) if cells else 0
@@ -100,12 +120,16 @@ def table(
     return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
 
-def _history(standing: Standing | None) -> list[str]:
-    """Return the cells for the pass streak, when the kata is due again, and the help of this round."""
-    if standing is None or not standing.attempts and not standing.hints_used:
+def _has_history(standing: Standing) -> bool:
+    return bool(standing.attempts or standing.hints_used or standing.peeked)
+
+
+def _history(standing: Standing | None, zone: tzinfo | None) -> list[str]:
+    """Return the cells for the pass streak, the day on which the kata is due again, and the help of this round."""
+    if standing is None or not _has_history(standing):
         return ["", "", ""]
     hints = f"{standing.hints_used} hint{'s' if standing.hints_used != 1 else ''}" if standing.hints_used else ""
-    when = f"{standing.due_at:%Y-%m-%d}" if standing.due_at else ""
+    when = f"{standing.due_at.astimezone(zone):%Y-%m-%d}" if standing.due_at else ""
     words = ", ".join(filter(None, [hints, "peek" if standing.peeked else ""]))
     return [str(standing.streak) if standing.passes else "", "now" if standing.is_due else when, words]
 
@@ -120,29 +144,46 @@ def _brief(verdict: Verdict) -> str:
 
 def next_step(course: Course, verdicts: Sequence[Verdict], standings: Mapping[str, Standing] | None = None) -> str:
     """Return what to do next, and why: the first kata on the path that is not passed and whose needs are, else what
-    is due to be done again from blank."""
-    done = {v.slug[3:] for v in verdicts if v.word in ("pass", "undecided")}
-    open_ones = [v for v in verdicts if v.word not in ("pass", "undecided")]
-    if not open_ones:
+    is due to be done again from blank. What is due besides is named below it."""
+    known = standings or {}
+    due = [v.slug for v in verdicts if (s := known.get(v.slug[3:])) is not None and s.is_due and not s.in_round]
+    besides = "Due again from blank"
+    if all(v.word in ("pass", "undecided") for v in verdicts):
         unsure = [v.slug for v in verdicts if v.word == "undecided"]
         if unsure:
             names = ", ".join(unsure)
-            return f"Nothing is wrong; undecided: {names}. `pytest exercises/{unsure[0]}` says what would decide."
-        due = [v.slug for v in verdicts if (s := (standings or {}).get(v.slug[3:])) is not None and s.is_due]
-        if due:
-            return f"Next: {due[0]} again from blank, because it was due.\n      nox -s reset -- {due[0]}"
-        return "All of it passes."
-    known = {v.slug[3:] for v in verdicts}
-    ready = [v for v in open_ones if not (set(course.kata(v.slug).spec.needs) & known - done)]
+            text = f"Nothing is wrong; undecided: {names}. `pytest exercises/{unsure[0]}` says what would decide."
+        elif due:
+            first, besides = due.pop(0), "Also due"
+            text = f"Next: {first} again from blank, because it is due.\n      nox -s reset -- {first}"
+        else:
+            text = "All of it passes."
+    else:
+        text = _open_step(course, verdicts, known)
+    return text + (f"\n{besides}: {', '.join(due)}. Begin: nox -s reset -- {due[0]}" if due else "")
+
+
+def _open_step(course: Course, verdicts: Sequence[Verdict], known: Mapping[str, Standing]) -> str:
+    """Return the step for the first kata that is open and whose needs are met."""
+    done = {v.slug[3:] for v in verdicts if v.word in ("pass", "undecided")}
+    graded = {v.slug[3:] for v in verdicts}
+    open_ones = [v for v in verdicts if v.word not in ("pass", "undecided")]
+    ready = [v for v in open_ones if not (set(course.kata(v.slug).spec.needs) & graded - done)]
     chosen = (ready or open_ones)[0]
-    why = {
-        "todo": f"it is the next on the path, and its stub is untouched. Start with exercises/{chosen.slug}/README.md",
-        "slow": "the result is right; now make it fast",
-    }.get(chosen.word, _first_sentence(chosen.reason) or chosen.word)
+    standing = known.get(chosen.slug[3:])
+    if chosen.word == "todo" and standing is not None and standing.passes:
+        why = "you reset it to do it again from blank"
+    else:
+        why = {
+            "todo": "it is the next on the path, and its stub is untouched. "
+            f"Start with exercises/{chosen.slug}/README.md",
+            "slow": "the result is right; now make it fast",
+        }.get(chosen.word, _first_sentence(chosen.reason) or chosen.word)
     return f"Next: {chosen.slug}, because {why.rstrip('.')}.\n      pytest exercises/{chosen.slug}"
 
 
 def _first_sentence(text: str) -> str:
-    """Return the first sentence of a reason, without its full stop."""
+    """Return the first sentence of a reason as it stands behind ``because``: without its full stop and its capital."""
     line = (text.strip().splitlines() or [""])[0]
+    line = re.sub(r"^(All|The) ", lambda m: m[0].lower(), line)
     return re.split(r"(?<=[.?]) (?=[A-Z])", line)[0].rstrip(".")

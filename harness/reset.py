@@ -16,6 +16,7 @@ from harness.errors import CourseError, KataError, StoreError
 from harness.practice import pristine_stub
 from harness.record import Attempt
 from harness.store import Store
+from harness.streaks import rounds
 
 
 def main(argv: Sequence[str] | None = None, root: Path | None = None) -> int:
@@ -72,7 +73,7 @@ def reset(course: Course, kata: Kata, stub: bytes, store: Store) -> None:
     except OSError as error:
         raise CourseError(f"exercises/{kata.slug}/kernel.py cannot be read: {error.strerror}.") from None
     if before == stub:
-        print(f"{kata.slug}: the stub is untouched, so there is nothing to reset.")
+        _begin_again(kata, store)
         return
     while before is not None:
         kept = store.keep(file, "reset", slug=kata.slug)
@@ -85,6 +86,19 @@ def reset(course: Course, kata: Kata, stub: bytes, store: Store) -> None:
     except StoreError as error:
         print(error, file=sys.stderr)
     print(f"{kata.slug}: the blank stub is back, and a new round begins: exercises/{kata.slug}/kernel.py")
+
+
+def _begin_again(kata: Kata, store: Store) -> None:
+    """Say that there is nothing to reset; but a round that was passed is over, so then record that one begins.
+
+    The stub may have come back by git, or by a reset that was stopped before it was recorded. Raises StoreError.
+    """
+    mine = rounds(store.history()[0], kata.id)
+    if not mine or mine[-1].outcome != "pass":
+        print(f"{kata.slug}: the stub is untouched, so there is nothing to reset.")
+        return
+    store.append(Attempt(kind="reset", id=kata.id, slug=kata.slug, help={}))
+    print(f"{kata.slug}: the blank stub was back already; a new round begins: exercises/{kata.slug}/kernel.py")
 
 
 def _put(kata: Kata, stub: bytes) -> None:

@@ -54,12 +54,14 @@ def update(root: Path = ROOT, show: Callable[[str], None] | None = say) -> None:
             )
         news = News(upstream, commit, base, commit)
     if is_ancestor(git, news.theirs, "HEAD"):
-        git.say(f"\nNothing new: you have all of {upstream}.")
+        last = f"\nNothing new: you have all of {upstream}."
     else:
         _take_over(clone, news, tip)
+        last = f"You have all of {upstream} now. Next: nox -s grade"
     if tip:
         set_reference(clone, commit, tip)
     _sweep(clone)
+    git.say(last)
 
 
 def _fetch(clone: Clone) -> tuple[Upstream, str]:
@@ -106,7 +108,6 @@ def _take_over(clone: Clone, news: News, tip: Tip | None) -> None:
     if done.status:
         raise clone.refused("merge", done)
     git.say("\n" + "\n".join(f"- {note}" for note in notes or ["nothing changed in the katas"]))
-    git.say(f"You have all of {news.upstream} now. Next: nox -s grade")
 
 
 def _told(plan: Merge) -> list[str]:

@@ -172,7 +172,7 @@ def test_a_peek_is_recorded_and_then_it_opens(root, capsys):
 
     assert (status, err) == (0, "")
     assert out.startswith(
-        "01_double: a peek, recorded. This round can still end in a pass; the streak begins again after it.\n"
+        "01_double: a peek, recorded. This round can still end in a pass; a new streak begins with the next.\n"
         "\n--- yours: exercises/01_double/kernel.py\n"
     )
     assert kinds(root) == ["attempt", "peek"]

@@ -57,7 +57,7 @@ def test_a_kata_that_failed_is_no_failure_of_grade(run):
     status, out, _ = run({"01_double": {"kernel.py": SOLUTION.replace("x * 2", "x * 3")}})
 
     assert status == 0
-    assert "Next: 01_double, because All 150 elements of double's result are wrong in case M3-N50." in out
+    assert "Next: 01_double, because all 150 elements of double's result are wrong in case M3-N50." in out
 
 
 def test_a_verdict_that_is_missing_is_said_and_the_others_are_shown(run):
@@ -91,6 +91,13 @@ def test_an_option_s_value_may_stand_apart(run):
 
     assert status == 0, err
     assert "01_double" in out
+
+
+def test_workers_may_be_given_as_to_pytest(run):
+    status, out, err = run({"01_double": {}, "02_triple": {}}, "-n", "0")
+
+    assert status == 0, err
+    assert "01_double" in out and "02_triple" in out
 
 
 def test_a_course_without_katas_is_a_fault(tmp_path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
@@ -97,7 +97,9 @@ def test_the_table_of_a_learner_with_a_history(course, request):
         "four": Standing("four"),
     }
 
-    check_golden("table_history.txt", table(course, [PASS, SLOW, TODO], standings, days=3, width=120), request)
+    check_golden(
+        "table_history.txt", table(course, [PASS, SLOW, TODO], standings, days=3, width=120, zone=UTC), request
+    )
 
 
 def test_the_table_is_plain_and_fits(course):
@@ -165,5 +167,42 @@ def test_when_all_passes_what_is_due_comes_next(course):
     standings = {"double": Standing("double", is_due=True)}
 
     assert next_step(course, passed("01_double", "05_triple"), standings) == (
-        "Next: 01_double again from blank, because it was due.\n      nox -s reset -- 01_double"
+        "Next: 01_double again from blank, because it is due.\n      nox -s reset -- 01_double"
     )
+
+
+def test_what_is_due_besides_stands_below(course):
+    due = Standing("", passes=1, is_due=True)
+    standings = {"double": due, "triple": due}
+    below = "\nDue again from blank: 01_double, 05_triple. Begin: nox -s reset -- 01_double"
+
+    assert next_step(course, [*passed("01_double", "05_triple"), TODO], standings).endswith("exercises/07_four" + below)
+    assert next_step(course, [*passed("01_double"), UNDECIDED], standings).endswith("what would decide." + below)
+    assert next_step(course, passed("01_double", "05_triple"), standings) == (
+        "Next: 01_double again from blank, because it is due.\n      nox -s reset -- 01_double"
+        "\nAlso due: 05_triple. Begin: nox -s reset -- 05_triple"
+    )
+
+
+def test_a_kata_that_was_reset_is_said_to_be_so_and_is_due_no_more(course):
+    standings = {"double": Standing("double", passes=1, is_due=True, in_round=True)}
+
+    assert next_step(course, [verdict("01_double", "todo"), TODO], standings) == (
+        "Next: 01_double, because you reset it to do it again from blank.\n      pytest exercises/01_double"
+    )
+
+
+def test_a_kata_is_due_on_a_day_of_the_learner_s_zone(course):
+    standings = {"double": Standing("double", passes=1, attempts=1, due_at=datetime(2030, 5, 17, 3, tzinfo=UTC))}
+
+    text = table(course, [PASS], standings, width=110, zone=timezone(timedelta(hours=-8)))
+
+    assert "2030-05-16" in text and "2030-05-17" not in text
+
+
+@pytest.mark.parametrize(("used", "help"), [({"peeked": True}, "peek"), ({"hints_used": 1}, "1 hint")])
+def test_help_before_the_first_run_is_shown(course, used, help):
+    text = table(course, [TODO], {"four": Standing("four", in_round=True, **used)}, width=110)
+
+    assert text.splitlines()[0].split() == ["kata", "verdict", "tests", "streak", "due", "help", "counted", "about"]
+    assert text.splitlines()[1].split() == ["07_four", "todo", *help.split(), "Four"]

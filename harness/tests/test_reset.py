@@ -68,6 +68,36 @@ def test_an_untouched_stub_has_nothing_to_reset(root, capsys):
     assert not (root / "records").exists()
 
 
+def test_a_stub_that_came_back_by_other_means_after_a_pass_begins_a_round(root, capsys):
+    store = reset.Store(root / "records")
+    store.append(reset.Attempt(id="double", slug="01_double", verdict="pass"))
+
+    assert run(root, capsys, "double") == (
+        0, "01_double: the blank stub was back already; a new round begins: exercises/01_double/kernel.py\n", "",
+    )  # fmt: skip
+    assert events(root)[1:] == [("reset", "double", "01_double")]
+    assert run(root, capsys, "double")[1] == "01_double: the stub is untouched, so there is nothing to reset.\n"
+    assert len(events(root)) == 2
+
+
+def test_a_reset_that_was_killed_before_its_line_is_finished_by_the_next(root, capsys, monkeypatch):
+    store = reset.Store(root / "records")
+    store.append(reset.Attempt(id="double", slug="01_double", verdict="pass"))
+    kernel(root).write_text(MINE)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(reset.Store, "append", _interrupt)
+        run(root, capsys, "double")
+    assert kernel(root).read_text() == toys.STUB and len(events(root)) == 1
+
+    assert run(root, capsys, "double")[0] == 0
+    assert events(root)[1:] == [("reset", "double", "01_double")]
+    assert kept(root) == [MINE]
+
+
+def _interrupt(*_):
+    raise KeyboardInterrupt
+
+
 def test_notes_in_comments_are_work_too(root, capsys):
     kernel(root).write_text(toys.STUB + "# what I found out\n")
 
