@@ -40,8 +40,14 @@ class Outcome:
     memory_limit: int = MEMORY_LIMIT
 
 
-def run(work: Callable[[], bytes], seconds: float, memory_limit: int | None = None) -> Outcome:
-    """Fork, run ``work`` in the child, and return how it ended; the child never outlives this call."""
+def run(
+    work: Callable[[], bytes], seconds: float, memory_limit: int | None = None, keep: Collection[int] = ()
+) -> Outcome:
+    """Fork, run ``work`` in the child, and return how it ended; the child never outlives this call.
+
+    Args:
+        keep: files that stay open in the child, beside its own.
+    """
     read_end, write_end = os.pipe()
     printed, stack = os.memfd_create("printed"), os.memfd_create("stack")
     started = time.monotonic()
@@ -51,7 +57,7 @@ def run(work: Callable[[], bytes], seconds: float, memory_limit: int | None = No
     sys.stderr.flush()
     pid = os.fork()
     if pid == 0:
-        _child(work, write_end, printed, stack)
+        _child(work, write_end, printed, stack, keep)
     os.close(write_end)
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.setpgid(pid, pid)
@@ -69,11 +75,11 @@ def run(work: Callable[[], bytes], seconds: float, memory_limit: int | None = No
     return out
 
 
-def _child(work: Callable[[], bytes], write_end: int, printed: int, stack: int) -> None:
+def _child(work: Callable[[], bytes], write_end: int, printed: int, stack: int, keep: Collection[int]) -> None:
     """Never returns."""
     status = 70
     try:
-        settle(printed, stack, keep=(write_end,))
+        settle(printed, stack, keep=(write_end, *keep))
         data = work()
         status = _NO_REPORT
         with contextlib.suppress(Exception):  # the code under test may have closed standard output, or the pipe

@@ -22,10 +22,12 @@ DTYPES = (
 LAYOUTS = ("contiguous", "transposed", "sliced", "strided", "expanded", "offset", "huge")
 FILLS = ("normal", "uniform", "large", "tiny", "integers")
 ROLES = ("small", "traffic", "bench")
+SIDES = ("gpu", "host")  # what the learner writes: kernels, or plain Python that drives something
 
 _SLUG = re.compile(r"\d\d_[a-z][a-z0-9_]*")
 _TENSOR = re.compile(r"(?P<dtype>[A-Za-z][A-Za-z0-9_]*)\[(?P<shape>[^\[\]]*)\]")
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
+_HOST_CASE: dict[str, Any] = {"dims": {}, "dtype": "float64"}
 
 
 class Cost(NamedTuple):
@@ -106,9 +108,13 @@ class Spec:
     gate_gpu: float
     time_limit: float = 20.0
     max_launches: int = 0
+    bound: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
+    torch_copies: bool = True
+    contiguous: bool = False
     needs: tuple[str, ...] = ()
     minutes: int = 0
     sources: tuple[str, ...] = ()
+    side: str = "gpu"
 
     @property
     def id(self) -> str:
@@ -151,7 +157,11 @@ def parse_spec(data: Mapping[str, Any], slug: str, where: str) -> Spec:
     returns = tuple(_tensor(name, text, where) for name, text in top.table("returns").items())
     if len(returns) != 1:
         raise SpecError(f"{where}: [returns] has {len(returns)} lines; expected exactly one tensor.")
-    dtypes = {str(k): v for k, v in top.table("dtypes").items()}
+    side = _one_of(top.get("side", str, default="gpu"), SIDES, f"{where}: side")
+    cases, dtypes = top.get("cases", list), top.get("dtypes", dict, default={} if side == "host" else None)
+    if side == "host":  # its arguments are no tensors: a case is what its options say
+        cases, dtypes = [_HOST_CASE | c if isinstance(c, dict) else c for c in cases], {"float64": 10}
+    dtypes = {str(k): v for k, v in dtypes.items()}
     for name, capability in dtypes.items():
         _one_of(name, DTYPES, f"{where}: [dtypes]")
         if not isinstance(capability, int) or not 10 <= capability <= 200:
@@ -163,15 +173,19 @@ def parse_spec(data: Mapping[str, Any], slug: str, where: str) -> Spec:
         args=args,
         returns=returns[0],
         dtypes=dtypes,
-        cases=tuple(_case(c, i, args, dtypes, where) for i, c in enumerate(top.get("cases", list))),
+        cases=tuple(_case(c, i, args, dtypes, where) for i, c in enumerate(cases)),
         ulp=_Table(tolerance, f"{where}: [tolerance]").number("ulp", 0, 1e6),
         gate_cpu=_Table(gate, f"{where}: [gate]").number("cpu", 0, 1),
         gate_gpu=_Table(gate, f"{where}: [gate]").number("gpu", 0, 1.2),
         time_limit=top.number("time_limit", 0.1, 3600, default=20.0),
         max_launches=int(top.number("max_launches", 0, 1e6, default=0)),
+        bound=_bound(top.get("bound", dict, default={}), where),
+        torch_copies=top.get("torch_copies", bool, default=True),
+        contiguous=top.get("contiguous", bool, default=False),
         needs=tuple(top.get("needs", list, default=[])),
         minutes=int(top.number("minutes", 0, 10000, default=0)),
         sources=tuple(top.get("sources", list, default=[])),
+        side=side,
     )
     for table, name in ((tolerance, "tolerance"), (gate, "gate")):
         _Table(table, f"{where}: [{name}]").get("why", str)
@@ -179,9 +193,22 @@ def parse_spec(data: Mapping[str, Any], slug: str, where: str) -> Spec:
     return spec
 
 
+BOUNDS = ("tokens", "batch")  # what a speed means for a model: the rate of decoding; the sequences that fit
+
+
+def _bound(value: dict[str, Any], where: str) -> Mapping[str, str]:
+    if not value:
+        return _NOTHING
+    if set(value) != {"says", "model"} or value["says"] not in BOUNDS or not isinstance(value["model"], str):
+        raise SpecError(
+            f'{where}: bound = {value!r}; expected {{ says = "tokens" or "batch", model = "llama-3.1-8b" }}.'
+        )
+    return MappingProxyType(value)
+
+
 _KNOWN = (
-    "title", "entry", "needs", "minutes", "time_limit", "max_launches", "sources", "args", "returns", "dtypes",
-    "tolerance", "gate", "cases",
+    "title", "entry", "side", "needs", "minutes", "time_limit", "max_launches", "torch_copies", "contiguous", "bound",
+    "sources", "args", "returns", "dtypes", "tolerance", "gate", "cases",
 )  # fmt: skip
 
 

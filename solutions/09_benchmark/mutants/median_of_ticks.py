@@ -1,0 +1,38 @@
+"""Takes the median of samples that are multiples of a coarse tick: it is a multiple of the tick too.
+
+VERDICT: wrong
+KILLED BY: test_declared_cases[coarse-timer]
+"""
+
+import math
+import statistics
+
+
+def warm_up(launch, device):
+    device.refill()
+    for _ in range(40):
+        launch()
+    device.synchronize()
+    started = device.clock()
+    while device.clock() - started < 0.25:
+        for _ in range(50):
+            device.flush()
+        device.synchronize()
+
+
+def samples(launch, device, count):
+    times = []
+    for _ in range(count):
+        device.flush()
+        start = device.event()
+        launch()
+        end = device.event()
+        device.synchronize()
+        times.append(device.elapsed(start, end))
+    return times
+
+
+def measure(launch, device):
+    warm_up(launch, device)
+    times = sorted(samples(launch, device, 400))
+    return statistics.median(times), (times[179], times[220])

@@ -1,0 +1,46 @@
+"""Claims to know the median to the last digit.
+
+VERDICT: wrong
+KILLED BY: test_declared_cases[intervals-of-24-devices]
+"""
+
+import math
+import statistics
+
+
+def warm_up(launch, device):
+    device.refill()
+    for _ in range(40):
+        launch()
+    device.synchronize()
+    started = device.clock()
+    while device.clock() - started < 0.25:
+        for _ in range(50):
+            device.flush()
+        device.synchronize()
+
+
+def samples(launch, device, count):
+    times = []
+    for _ in range(count):
+        device.flush()
+        start = device.event()
+        launch()
+        end = device.event()
+        device.synchronize()
+        times.append(device.elapsed(start, end))
+    return times
+
+
+def estimate(times, tick):
+    median = statistics.median(times)
+    near = [t for t in times if abs(t - median) <= max(2 * tick, 0.15 * median)]
+    centre = statistics.fmean(near)
+    error = 2.6 * statistics.stdev(near) / math.sqrt(len(near))
+    return centre, (centre - error, centre + error)
+
+
+def measure(launch, device):
+    warm_up(launch, device)
+    centre, _ = estimate(samples(launch, device, 400), device.tick)
+    return centre, (centre, centre)
