@@ -1,0 +1,35 @@
+"""Passes the block through a buffer in memory that all programs share.
+
+Right if programs run one after the other, in any order; a GPU runs hundreds at a time.
+
+VERDICT: racy
+KILLED BY: test_declared_cases
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def copy_kernel(x_ptr, out_ptr, scratch_ptr, N, num_blocks, stride_xm, stride_xn, BLOCK: tl.constexpr):
+    pid = tl.program_id(axis=0)
+    row = (pid // num_blocks).to(tl.int64)
+    cols = (pid % num_blocks).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    src = x_ptr + row * stride_xm + cols * stride_xn
+    dst = out_ptr + row * N + cols
+    mask = cols < N
+    x = tl.load(src, mask=mask)
+    tl.store(scratch_ptr + tl.arange(0, BLOCK), x, mask=mask)
+    x = tl.load(scratch_ptr + tl.arange(0, BLOCK), mask=mask)
+    tl.store(dst, x, mask=mask)
+
+
+def copy(x):
+    out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    scratch = torch.empty(2048, dtype=x.dtype, device=x.device)
+    rows = x.view(1, -1) if x.is_contiguous() else x.reshape(-1, x.shape[-1])
+    M, N = rows.shape
+    num_blocks = triton.cdiv(N, 2048)
+    copy_kernel[(M * num_blocks,)](rows, out, scratch, N, num_blocks, *rows.stride(), BLOCK=2048)
+    return out
