@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,8 @@ class Compiler:
         self.compiled: dict[str, dict[str, Any]] = {}
         self.failed: str | None = None
         self.last_failed = False
+        self.files: set[str] | None = None  # whose lines the facts of compiled kernels name; None: no facts
+        self.facts: dict[str, dict[str, Any]] = {}  # by Triton's hash of the compiled kernel
 
 
 _compiler: Compiler | None = None
@@ -118,6 +121,8 @@ def _compile(compiler: Compiler, original: Any, kernel: Any, args: tuple, kwargs
             compiler.failed = compiler.failed or f"{type(error).__name__}: {error}"
         compiler.last_failed = True
         raise
+    if compiler.files is not None:
+        launch.facts = _facts(compiler, made)
     compiler.compiled.setdefault(
         launch.key(),
         {
@@ -129,23 +134,65 @@ def _compile(compiler: Compiler, original: Any, kernel: Any, args: tuple, kwargs
     )
 
 
-def compile_calls(spec: Spec, file: Path, args: tuple[Any, ...], device: Device) -> dict[str, Any]:
-    """Load ``file``, run its entry once with every launch compiled, and return what was seen, as plain values."""
+def _facts(compiler: Compiler, made: Any) -> str:
+    """Read the compiled kernel once, and return the name under which its facts stand."""
+    from harness import kernelfacts
+
+    name = str(made.hash)
+    if name not in compiler.facts:
+        try:
+            compiler.facts[name] = kernelfacts.extract(made, compiler.device, compiler.files or ()).to_json()
+        except Exception as error:  # what cannot be read is not modelled; correctness does not hang on it
+            compiler.facts[name] = {"failed": f"{type(error).__name__}: {error}"}
+    return name
+
+
+def compile_calls(
+    spec: Spec, file: Path, args: tuple[Any, ...], device: Device, model_seconds: float = 0.0
+) -> dict[str, Any]:
+    """Load ``file``, run its entry once with every launch compiled, and return what was seen, as plain values.
+
+    Args:
+        model_seconds: above 0, the facts of every compiled kernel are returned too, and further configurations of
+            autotuned kernels are compiled while this time lasts: ``model`` holds ``runs`` and ``facts``.
+    """
     from harness.standin import CudaIsCpu
 
     compiler = Compiler(device)
+    compiler.files = {str(file)} if model_seconds else None
     launches.source_files.add(str(file))
     seen: dict[str, Any] = {}
     use(compiler)
     try:
         with CudaIsCpu():
-            find_entry(load_source(file, f"kata_{spec.id}"), spec.entry, spec.names)(*args)
+            entry = find_entry(load_source(file, f"kata_{spec.id}"), spec.entry, spec.names)
+            entry(*args)
+            if model_seconds:
+                seen["model"] = every_configuration(compiler, lambda: entry(*args), model_seconds)
     except BaseException as error:
         seen["raised"] = raised(error, file).to_json() | {"compiling": compiler.last_failed}
     seen["launches"] = [launch.to_json() for launch in compiler.launches]
     seen["compiled"] = compiler.compiled
     seen["failed"] = compiler.failed
     return seen
+
+
+def every_configuration(compiler: Compiler, call: Callable[[], Any], seconds: float) -> dict[str, Any]:
+    """Call with each configuration of the autotuned kernels, and return ``runs`` (launches) and ``facts`` (by name).
+
+    ``left``: configurations that ``seconds`` had no room for.
+    """
+    started, runs, of, number = time.perf_counter(), [], 1, 0
+    before = compiler.launches
+    while number < of and (not number or time.perf_counter() - started < seconds):
+        compiler.launches = []
+        choose(number)
+        call()
+        runs.append([launch.to_json() for launch in compiler.launches])
+        of = max([of, *(x.tuned["of"] for x in compiler.launches if x.tuned)])
+        number += 1
+    compiler.launches = before
+    return {"runs": runs, "facts": compiler.facts, "left": of - number}
 
 
 def unfit() -> tuple[type[BaseException], ...]:
@@ -178,10 +225,13 @@ def patch_autotuner() -> None:
             try:
                 if config.pre_hook is not None:
                     config.pre_hook({**self.nargs, **kwargs, **config.all_kwargs()})
+                launches.tuned = {"index": (first + i) % len(configs), "of": len(configs), "config": str(config)}
                 return self.fn.run(*args, **kwargs, **config.all_kwargs())
             except refused:
                 if i == len(configs) - 1:
                     raise
+            finally:
+                launches.tuned = None
         return None
 
     autotuner.Autotuner.run = run

@@ -7,7 +7,6 @@ and every conclusion is drawn there, after this process is dead.
 from __future__ import annotations
 
 import math
-import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +23,7 @@ from harness.loader import find_entry, load_source, raised
 from harness.sanitizer import Memory, Stop
 from harness.spec import Spec
 from harness.standin import CudaIsCpu
+from harness.tampering import forbid_tampering as forbid_tampering
 
 COUNTED_PROGRAMS = 1024  # of each launch of the traffic case; the counts of more are scaled up from these
 
@@ -100,7 +100,7 @@ def _one_call(spec, file, entry, args, plan: Plan, before, blobs: Blobs, kept: l
     tensors = named_tensors(spec, args)
     memory = Memory(list(tensors), plan.masked_fill, plan.counting)
     machine = Machine(memory, plan.order, plan.ghost, COUNTED_PROGRAMS if plan.counting else 0, asm_fill=plan.asm_fill)
-    watch = HostWatch(plan.poison, lambda: machine.running)
+    watch = HostWatch(plan.poison, lambda: machine.running, spec.torch_copies)
     watch.wrote = memory.host_wrote
     inputs = [(name, t) for name, t in tensors if name in {a.name for a in spec.args} and t.numel()]
     for name, t in inputs:
@@ -159,6 +159,7 @@ def describe_output(out: Any, tensors: list, kept: list, memory: Memory | None, 
             "subclass": isinstance(out, torch.Tensor),
         }
     seen: dict[str, Any] = {"shape": list(out.shape), "torch_dtype": str(out.dtype).removeprefix("torch.")}
+    seen["strides"], seen["contiguous"] = list(out.stride()), out.is_contiguous()
     storage = out.untyped_storage().data_ptr()
     if out.numel():
         seen["aliases"] = next((n for n, t in tensors if t.untyped_storage().data_ptr() == storage), "")
@@ -176,34 +177,3 @@ def _kind(value: Any) -> str:
     return (
         "None" if value is None else f"a {type(value).__module__}.{type(value).__qualname__}".replace("builtins.", "")
     )
-
-
-def forbid_tampering(root: Path, file: Path) -> list[str]:
-    """Refuse writes into the course by the learner's code, for the life of this process, and list the attempts.
-
-    An audit hook cannot be removed again; raising in it makes the write fail.
-    """
-    attempts: list[str] = []
-    course, own = str(root) + "/", str(file.parent) + "/"
-    guarded = {"README.md", "exercise.toml", "reference.py", "test_kernel.py", "kernel.py"}
-
-    def check(event: str, args: tuple[Any, ...]) -> None:
-        if event == "open":
-            path, mode = args[0], args[1]
-            writes = isinstance(mode, str) and any(c in mode for c in "wax+") or (args[2] or 0) & 0o1103
-        elif event in ("os.remove", "os.rename", "os.rmdir", "shutil.rmtree", "os.truncate", "os.symlink"):
-            path, writes = args[0], True
-        else:
-            return
-        if not writes or not isinstance(path, str | bytes):
-            return
-        import os
-
-        full = os.path.realpath(os.fsdecode(path))
-        harmless = full.startswith(own) and os.path.basename(full) not in guarded or "__pycache__" in full
-        if full.startswith(course) and not harmless and "/.venv/" not in full:
-            attempts.append(full.removeprefix(course))
-            raise PermissionError(f"code under test may not change the course: {full.removeprefix(course)}")
-
-    sys.addaudithook(check)
-    return attempts

@@ -15,14 +15,21 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from importlib import metadata
 from pathlib import Path
 
+from harness import times
+from harness.client import Client, Server
 from harness.course import KATA_FILES, Course, Kata, load_course, source_digest
+from harness.desk import Choices, Desk
+from harness.device import find_device, load_devices
 from harness.errors import KataError
 from harness.grade import add_passed_on, passed_on
+from harness.speed import NoModel
 from harness.verdict import WORDS
 
 STUBS = Path("harness") / "stubs.json"
+STALE = 0.03  # a reference whose modelled time moved by more than this share was not the one that was kept
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -32,6 +39,10 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument(
         "--write-stubs", action="store_true", help="write harness/stubs.json from the stubs as they stand"
     )
+    parser.add_argument(
+        "--write-times", action="store_true", help="model the references for the installed Triton, and keep the times"
+    )
+    parser.add_argument("--times-for", default="", metavar="GPU,…", help="with --write-times: for these GPUs only")
     add_passed_on(parser)
     args, options = parser.parse_known_args(argv)
     options += passed_on(args)
@@ -43,6 +54,9 @@ def main(argv: list[str] | None = None) -> int:
         if args.write_stubs:
             write_stubs(course)
             course = load_course()
+        if args.write_times:
+            print("\n".join(write_times(course, katas, args.times_for)))
+            return 0
         problems = check(course, katas, options)
     except KataError as error:
         print(error, file=sys.stderr)
@@ -73,6 +87,38 @@ def write_stubs(course: Course) -> None:
     """Write the digests of the pristine stubs, by which ``todo`` is told."""
     digests = {k.id: source_digest(k.stub.read_text(encoding="utf-8")) for k in course.katas}
     (course.root / STUBS).write_text(json.dumps(digests, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def write_times(course: Course, katas: list[Kata], gpus: str = "") -> Iterator[str]:
+    """Model the reference of each kata at its first bench shape, keep the times, and yield a line for each."""
+    devices = [find_device(g) for g in gpus.split(",")] if gpus else list(load_devices().values())
+    server = Server()
+    clients = {kind: Client(server.folder, kind) for kind in ("interpret", "compile")}
+    try:
+        for device in devices:
+            for kata in katas:
+                desk = Desk(kata, kata.solution, Choices(0, "cpu", device), clients.__getitem__)
+                yield _write_time(course, kata, desk)
+    finally:
+        for client in clients.values():
+            client.close()
+        server.close()
+
+
+def _write_time(course: Course, kata: Kata, desk: Desk) -> str:
+    name, triton = desk.choices.gpu.id, metadata.version("triton")
+    head = f"{kata.slug:14} {name:14} Triton {triton}"
+    if kata.spec.side == "host" or not desk.bench_cases():
+        return f"{head}  no bench shape that is modelled"
+    case = desk.bench_cases()[0]
+    try:
+        found = desk.modelled_time(case)
+    except NoModel as error:
+        times.write(course.root, name, triton, kata.slug, {})
+        return f"{head}  not modelled: {error}"
+    entry = {"seconds": float(f"{found.seconds:.5g}"), "binds": found.binds}
+    times.write(course.root, name, triton, kata.slug, {case.id: entry})
+    return f"{head}  {case.id}: {found.seconds * 1e6:,.1f} us, {found.binds}"
 
 
 # -- what can be seen without running anything -------------------------------------------------------------------------
@@ -155,7 +201,7 @@ def _runs(kata: Kata) -> Iterator[Run]:
 
 
 def _verdict(course: Course, run: Run, options: list[str]) -> tuple[str, str]:
-    kata, _, _, how = run
+    kata, name, _, how = run
     with tempfile.TemporaryDirectory(prefix="kata-") as folder:
         file = Path(folder) / "verdicts.json"
         command = [
@@ -168,6 +214,10 @@ def _verdict(course: Course, run: Run, options: list[str]) -> tuple[str, str]:
         data = json.loads(file.read_text(encoding="utf-8"))["katas"].get(kata.slug)
     if done.returncode == 3 or data is None:
         return "no verdict", (done.stdout + done.stderr)[-1500:]
+    share = (data.get("speed") or {}).get("share")
+    if name == "solution" and share is not None and abs(share - 1) > STALE:
+        moved = f"its modelled time is {1 / share:.2f} times the one kept"
+        return "stale", f"{moved}; run `nox -s course -- --write-times`."
     return data["verdict"], data["reason"]
 
 

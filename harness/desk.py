@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
+import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from harness import speed, times
+from harness.bound import sentence
 from harness.client import Client
 from harness.course import Kata
 from harness.device import Device
@@ -28,6 +31,7 @@ CPU_LIMITS = (
     "a CPU cannot check measured speed, races inside one program, or what the compiler makes of the arithmetic "
     "(--device cuda does)"
 )
+HOST_LIMITS = "a simulated GPU cannot show what a real one does (--device cuda measures real kernels)"
 GPU_LIMITS = (
     "this run cannot check stray reads that stay inside mapped memory (the CPU sanitizer looked for them in the small "
     "cases)"
@@ -82,7 +86,7 @@ class Desk:
         facts = self.connect("interpret").ask(self.request(case))
         if facts["word"] == "error" and facts.get("ours"):
             facts = self._whose_fault(case, facts)
-        if facts["word"] == "pass":
+        if facts["word"] == "pass" and self.kata.spec.side == "gpu":
             self._compile_later(case, facts.get("launches", []))
             if self.choices.device == "cuda":
                 facts = self._on_gpu(case, facts)
@@ -121,7 +125,13 @@ class Desk:
     def _send_compile(self, case: Case) -> None:
         if case.key() not in self.compiling:
             self.compiling[case.key()] = case
-            self.connect("compile").send(self.request(case))
+            model = {"model": speed.MODEL_SECONDS} if case.role == "bench" and self._is_modelled(case) else {}
+            self.connect("compile").send(self.request(case, **model))
+
+    def _is_modelled(self, case: Case) -> bool:
+        """The first bench shape is modelled, where no GPU measures it."""
+        on_cpu = self.choices.speed and self.choices.device != "cuda"
+        return on_cpu and case.id == next((c.id for c in self.bench_cases()), "")
 
     def connect_compile(self, case: Case) -> dict[str, Any]:
         """Compile one case's launches now and return the facts."""
@@ -131,13 +141,21 @@ class Desk:
 
     def collect(self) -> None:
         """Wait for every compilation that was asked for."""
-        for key in self.compiling:
-            if key not in self.compiled:
+        for key in [k for k in self.compiling if k not in self.compiled]:
+            try:
                 self.compiled[key] = self.connect("compile").receive()
+            except HarnessFault:
+                del self.compiling[key]  # it is answered: nobody may wait for it again
+                raise
 
     def bench_cases(self) -> list[Case]:
-        """Return the bench shapes: real layers, launched and compiled but not run on a CPU."""
-        return [c.with_seed(self.choices.seed) for c in self.kata.spec.with_role("bench")]
+        """Return the bench shapes: real layers, launched and compiled but not run on a CPU.
+
+        Those whose dtype the GPU in question has no hardware for are left out.
+        """
+        spec, sm = self.kata.spec, self.choices.gpu.sm
+        fit = [c for c in spec.with_role("bench") if spec.dtypes.get(c.dtype, 0) <= sm]
+        return [c.with_seed(self.choices.seed) for c in fit]
 
     def compile_facts(self) -> dict[str, Any]:
         """Return the facts of everything compiled: what the cases launched, and the bench shapes."""
@@ -188,6 +206,8 @@ class Desk:
         """Return the facts about speed: on a CPU what the counts alone can say."""
         if not self.choices.speed:
             return _speed("undecided", "--no-speed was given; run without it to decide.", {})
+        if self.kata.spec.side == "host":
+            return self._host_speed()
         if self.choices.device == "cuda":
             return self._measured()
         spec, gpu = self.kata.spec, self.choices.gpu
@@ -207,7 +227,53 @@ class Desk:
         counts = _counts(facts, bench)
         if reasons:
             return _speed("slow", "\n".join(dict.fromkeys(reasons)), counts, facts["findings"])
-        return _speed("pass", "", counts, facts["findings"])
+        if not self.bench_cases():
+            return _speed("pass", "", counts, facts["findings"])
+        out = _speed("pass", "", counts, facts["findings"])
+        modelled = self._modelled(self.bench_cases()[0])
+        return modelled | {
+            "findings": list(dict.fromkeys(out["findings"] + modelled["findings"])),
+            "speed": out["speed"] | modelled.get("speed", {}),
+        }
+
+    def _modelled(self, case: Case) -> dict[str, Any]:
+        """Model one bench shape and hold it against the reference's modelled time."""
+        gpu, kata = self.choices.gpu, self.kata
+        try:
+            ours = self._time(self.connect_compile(case), case, self.file)
+            version = self._triton(case)
+            reference = times.seconds(kata.folder.parent.parent, gpu.id, version, kata.slug, case.id)
+            if reference is None and kata.solution.is_file():
+                request = self.request(case, file=str(kata.solution), model=speed.MODEL_SECONDS)
+                reference = self._time(self.connect("compile").ask(request), case, kata.solution).seconds
+        except speed.NoModel as error:
+            return speed.undecided(f"{error}.")
+        out = speed.verdict(ours, reference, kata.spec.gate_cpu, gpu, version)
+        return self._with_bound(out, self.compiled[case.key()]["cost"], ours.seconds)
+
+    def _time(self, compiled: dict[str, Any], case: Case, file: Path) -> Any:
+        def trace(layouts: list[Any]) -> dict[str, Any]:
+            return self.connect("interpret").ask(self.request(case, file=str(file), layouts=layouts))
+
+        return speed.time_of(compiled, trace, self.choices.gpu)
+
+    def _triton(self, case: Case) -> str:
+        model = self.compiled[case.key()]["model"]
+        return next(iter(model["facts"].values()))["triton"]
+
+    def modelled_time(self, case: Case) -> Any:
+        """Return the modelled time of this file at one bench shape. Raises NoModel."""
+        request = self.request(case, model=speed.MODEL_SECONDS)
+        return self._time(self.connect("compile").ask(request), case, self.file)
+
+    def _host_speed(self) -> dict[str, Any]:
+        """A host-side kata gates on what its own judge counts; on a GPU its bench cases drive the real thing."""
+        traffic = [c.with_seed(self.choices.seed) for c in self.kata.spec.with_role("traffic")]
+        runs = [(case, self.judge(case)) for case in traffic]
+        if self.choices.device == "cuda":
+            runs += [(case, self.connect("cuda").ask(self.request(case))) for case in self.bench_cases()]
+        bad = next((facts | {"case": case.id} for case, facts in runs if facts["word"] != "pass"), None)
+        return bad or (runs[-1][1] if runs else _speed("pass", "", {}))
 
     def _measured(self) -> dict[str, Any]:
         """Time the first bench shape on this GPU."""
@@ -218,7 +284,16 @@ class Desk:
         if facts["word"] != "pass":
             return facts | {"case": cases[0].id}
         spec = self.kata.spec
-        return facts | measured(facts["timing"], spec.gate_gpu, facts["cost"], facts["gpu"], self.choices.gpu)
+        out = facts | measured(facts["timing"], spec.gate_gpu, facts["cost"], facts["gpu"], self.choices.gpu)
+        return self._with_bound(out, facts["cost"], statistics.median(facts["timing"]["ours_s"]))
+
+    def _with_bound(self, facts: dict[str, Any], cost: dict[str, int], seconds: float) -> dict[str, Any]:
+        """Add the sentence on what this speed means for a model, where the kata asks for one."""
+        asked = self.kata.spec.bound
+        if not asked or not facts.get("speed"):
+            return facts
+        moved = cost["bytes_read"] + cost["bytes_written"]
+        return facts | {"speed": facts["speed"] | {"bound": sentence(asked, moved, seconds, self.choices.gpu)}}
 
 
 def _counts(facts: dict[str, Any], bench: list[dict[str, Any]]) -> dict[str, Any]:

@@ -109,6 +109,47 @@ def measured(
     return {"word": "pass", "reason": "", "speed": speed | {"text": text}}
 
 
+def modelled(seconds: float, reference: float, gate: float, band: float, binds: str, device: Device) -> dict[str, Any]:
+    """Return ``word``, ``reason`` and ``speed`` of a bench shape whose time was modelled.
+
+    Args:
+        seconds: modelled time of the submission; ``reference``: of the kata's reference.
+        gate: the share of the reference's speed that is asked for.
+        band: half the width of the band around the share.
+        binds: what the submission waits for most.
+        device: the GPU that was modelled.
+    """
+    share = reference / seconds
+    speed = {
+        "kind": "modelled",
+        "share": round(share, 4),
+        "gate": gate,
+        "band": [round(share - band, 4), round(share + band, 4)],
+        "binds": binds,
+        "seconds": seconds,
+    }
+    basis = "" if device.calibrated else ", which nobody measured for this project: scaled from its datasheet"
+    text = (
+        f"{share:.0%} of the reference's speed (give or take {band * 100:.0f} points) on {device.name}{basis}: "
+        f"{_duration(seconds)} where the reference takes {_duration(reference)}; what binds is {binds}"
+    )
+    speed["text"] = text
+    if abs(share - gate) <= band:
+        return {
+            "word": "undecided",
+            "reason": f"modelled at {text}. The gate is {gate:.0%}: too close to call without a GPU; --device cuda "
+            "decides there.",
+            "speed": speed,
+        }
+    if share < gate:
+        return {"word": "slow", "reason": f"modelled at {text}. The gate is {gate:.0%}.", "speed": speed}
+    return {"word": "pass", "reason": "", "speed": speed}
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds * 1e6:,.1f} us" if seconds < 1e-4 else f"{seconds * 1e6:,.0f} us"
+
+
 def _sectors(counters: Mapping[str, Any], least: int) -> str:
     site = max(counters["sites"], key=lambda s: s["sectors"] * _SECTOR / max(1, s["bytes"]) * s["sectors"])
     each, ideal = site["sectors"] / site["executions"], max(1, -(-site["bytes"] // site["executions"] // _SECTOR))

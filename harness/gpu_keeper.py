@@ -31,19 +31,22 @@ class Keeper:
 
     def measure(self, request: dict[str, Any]) -> dict[str, Any]:
         """Run one case compiled, on the GPU, and return the facts about it."""
-        from harness import judge
+        from harness import host_keeper, judge
         from harness.keeper import Job
 
         job = Job(request)
-        timed = bool(request.get("timed"))
-        contents = [] if timed else [job.inputs(0), job.inputs(1)]
+        timed, host = bool(request.get("timed")), job.spec.side == "host"
+        contents = [] if timed or host else [job.inputs(0), job.inputs(1)]
         if self.cell is None or self.file != request["file"]:
             self._drop()
             self.cell, self.file = Cell(), request["file"]
         outcome = self.cell.ask(request, job.seconds + COMPILE_SECONDS)
         if outcome.ended != "returned":
             self._drop()
-        facts = judge.timed_facts(job, outcome) if timed else judge.gpu_facts(job, contents, outcome)
+        if host:
+            facts = host_keeper.gpu_facts(job, outcome)
+        else:
+            facts = judge.timed_facts(job, outcome) if timed else judge.gpu_facts(job, contents, outcome)
         if facts.pop("device_error", False):
             self._drop()
         return facts
@@ -131,7 +134,7 @@ def _live(ask_read: int, answer_write: int, printed: int, stack: int) -> None:
 def _answer_all(ask_read: int, answer_write: int) -> int:
     from pathlib import Path
 
-    from harness import gpu_child
+    from harness import gpu_bench, gpu_child, host_gpu
     from harness.child import Blobs, forbid_tampering
     from harness.keeper import Job
 
@@ -145,7 +148,11 @@ def _answer_all(ask_read: int, answer_write: int) -> int:
         if attempts is None:
             attempts = forbid_tampering(ROOT, Path(request["file"]))
         blobs = Blobs()
-        if request.get("timed"):
+        if job.spec.side == "host":
+            seen = host_gpu.run_calls(job)
+        elif request.get("bench"):
+            seen = gpu_bench.experiment(job)
+        elif request.get("timed"):
             seen = gpu_child.time_calls(job)
         else:
             seen = gpu_child.run_calls(job.spec, job.file, [job.inputs(0), job.inputs(1)], blobs)

@@ -22,6 +22,11 @@ _FREE = _ALLOCATE | {
     "flip", "pad", "broadcast_tensors", "is_pinned", "_pin_memory", "sym_size", "sym_stride", "sym_numel",
     "is_same_size", "record_stream", "_efficientzerotensor", "tile",
 }  # fmt: skip
+# … of these the ones that move elements, which is the work itself where a kata says torch_copies = false
+MOVES = {
+    "clone", "copy_", "copy", "_to_copy", "to", "contiguous", "cat", "stack", "constant_pad_nd", "repeat", "roll",
+    "flip", "pad", "tile",
+}  # fmt: skip
 SMALL = 64  # elements: a table or a scalar that a launcher prepares is not the work
 PIECES = 16  # … but more than so many such pieces in a call are
 
@@ -35,8 +40,9 @@ class HostWatch(TorchDispatchMode):
         allocated: tensors that the launcher allocated (kept alive for the length of the call).
     """
 
-    def __init__(self, poison: int, in_kernel: Callable[[], bool]) -> None:
+    def __init__(self, poison: int, in_kernel: Callable[[], bool], copies: bool = True) -> None:
         super().__init__()
+        self.free = _FREE if copies else _FREE - MOVES
         self.poison, self.in_kernel = poison, in_kernel
         self.computed: dict[str, int] = {}
         self.during_kernel: dict[str, int] = {}
@@ -61,7 +67,7 @@ class HostWatch(TorchDispatchMode):
                 out = self.placed(out)
                 fill(out, self.poison)
                 self.allocated.append(out)
-        elif name not in _FREE:
+        elif name not in self.free:
             consumed = max((t.numel() for t in _tensors((args, kwargs))), default=0)
             yes_or_no = all(t.dtype == torch.bool for t in _tensors(out))  # a check of the input is not the work
             self._small[name] = self._small.get(name, 0) + size  # many small pieces are the work, too

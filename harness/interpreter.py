@@ -204,6 +204,22 @@ def _patch_memory(interp: Any) -> None:
         return cas(self, handle(real, ptr.dtype), cmp, val, *rest)
 
     builder.create_atomic_rmw, builder.create_atomic_cas = atomic_rmw, atomic_cas
+    _watch_operands(builder)
+
+
+def _watch_operands(builder: Any) -> None:
+    """A tile kept from another program may reach memory only through arithmetic: look at its operands, too."""
+    dot, binary = builder.create_dot, builder.binary_op
+
+    def create_dot(self, a, b, acc, *rest):
+        _same_program(a, b, acc)
+        return dot(self, a, b, acc, *rest)
+
+    def binary_op(self, lhs, rhs, op):
+        _same_program(lhs, rhs)
+        return binary(self, lhs, rhs, op)
+
+    builder.create_dot, builder.binary_op = create_dot, binary_op
 
 
 def _slow_rmw(interp: Any, op: str, real: np.ndarray, val: Any, mask: Any) -> Any:

@@ -18,7 +18,7 @@ from harness.cage import Outcome
 from harness.compare import compare
 from harness.diagnose import Scene, describe
 from harness.errors import HarnessFault
-from harness.hostwatch import poison_pattern
+from harness.hostwatch import MOVES, poison_pattern
 
 if TYPE_CHECKING:
     from harness.keeper import Job
@@ -227,6 +227,12 @@ def _shape_problem(job: Job, output: dict[str, Any]) -> Facts | None:
         shape = list(returns.sizes(job.case.dims))
         if output["shape"] != shape:
             return fact("wrong", f"the result has shape {output['shape']}; expected {shape}.")
+    if job.spec.contiguous and not output["contiguous"]:
+        return fact(
+            "wrong",
+            f"the result has shape {output['shape']} and strides {output['strides']}; expected a contiguous tensor: "
+            "this kata is about where the elements lie.",
+        )
     return None
 
 
@@ -283,7 +289,8 @@ def _cheat(job: Job, call: dict[str, Any], number: int) -> str | None:
     if call["computed"]:
         name, size = max(call["computed"].items(), key=lambda kv: kv[1])
         failed = f" Your kernel itself failed: {call['failure']}." if call["failure"] else ""
-        return f"torch computed this: {name} on {size:,} elements, outside of your kernel.{failed}"
+        did = "moved" if name in MOVES else "computed"
+        return f"torch {did} this: {name} on {size:,} elements, outside of your kernel.{failed}"
     if not launched:
         if number and output.get("reused"):
             return "the second call launched no kernel and returned the first result; its inputs had changed since."
@@ -433,6 +440,7 @@ def compile_facts(job: Job, outcome: Outcome) -> Facts:
     except (ValueError, KeyError) as error:
         return fact("error", f"the report of your code's process cannot be read ({error}).", launches=[], compiled={})
     out = fact("pass", launches=launches, compiled=compiled, cost=job.cost(), failed=seen["failed"])
+    out["model"] = seen.get("model")
     info = seen.get("raised")
     if seen["failed"] and not (info and info["compiling"]):
         if compiled and launches[-1]["key"] in compiled:  # another kernel of the learner's took over: fair

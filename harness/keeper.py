@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from harness import cage, wire
+from harness import cage, rehearsal, wire
 from harness.course import ROOT
 from harness.device import find_device
 from harness.errors import KataError
@@ -135,7 +135,15 @@ def interpret(request: dict[str, Any]) -> dict[str, Any]:
     from harness import judge
     from harness.child import Plan
 
+    if "zoo" in request:
+        return rehearsal.zoo_traced(request)
     job = Job(request)
+    if "layouts" in request:
+        return rehearsal.traced(job, request["layouts"])
+    if job.spec.side == "host":
+        from harness import host_keeper
+
+        return host_keeper.interpret(job)
     contents = [job.inputs(0), job.inputs(1)]
     order = job.case.seed
     if job.case.role == "traffic":
@@ -172,6 +180,8 @@ def compile_ahead(request: dict[str, Any]) -> dict[str, Any]:
     from harness import aot, judge, standin
     from harness.child import forbid_tampering
 
+    if "zoo" in request:
+        return rehearsal.zoo_compiled(request)
     job = Job(request)
     args = job.inputs(0)
 
@@ -179,7 +189,7 @@ def compile_ahead(request: dict[str, Any]) -> dict[str, Any]:
         aot.choose(job.case.seed)
         standin.install(job.device)
         forbid_tampering(ROOT, job.file)
-        seen = aot.compile_calls(job.spec, job.file, args, job.device)
+        seen = aot.compile_calls(job.spec, job.file, args, job.device, float(request.get("model", 0)))
         return wire.pack(seen, [])
 
     return judge.compile_facts(job, cage.run(work, max(job.seconds, 60.0)))

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 source_files: set[str] = set()  # files whose lines are "the learner's line" in messages
+tuned: dict[str, Any] | None = None  # the configuration that an autotuner is running just now
 
 
 @dataclass
@@ -21,6 +22,8 @@ class Launch:
     dtypes: dict[str, str]
     constants: dict[str, str]
     options: dict[str, str]
+    tuned: dict[str, Any] | None = None  # of an autotuned kernel: which configuration of how many, in words
+    facts: str = ""  # where the facts of the compiled kernel stand, when they were asked for
 
     @property
     def programs(self) -> int:
@@ -66,6 +69,7 @@ def describe(fn: Any, grid: tuple[int, int, int], values: dict[str, Any], consta
         dtypes={k: str(v.dtype).removeprefix("torch.") for k, v in values.items() if isinstance(v, torch.Tensor)},
         constants={k: _plain(values[k]) for k in sorted(constants & set(values))},
         options={k: _plain(v) for k, v in sorted(options.items())},
+        tuned=tuned,
     )
 
 

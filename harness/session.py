@@ -17,6 +17,7 @@ from harness.course import ROOT, Course, Kata, load_course
 from harness.desk import (
     CPU_LIMITS,
     GPU_LIMITS,
+    HOST_LIMITS,
     Choices,
     Desk,
     KataFailure,
@@ -313,6 +314,16 @@ class Session:
             return 3
         return status
 
+    def _limits(self, slug: str) -> str:
+        """Return what this device cannot check about a kata."""
+        if self.choices.device == "cuda":
+            return GPU_LIMITS
+        kata = next((k for k in self.course.katas if k.slug == slug), None)
+        try:
+            return HOST_LIMITS if kata is not None and kata.spec.side == "host" else CPU_LIMITS
+        except KataError:  # a broken toml: its tests say so
+            return CPU_LIMITS
+
     def _verdict(self, slug: str) -> Verdict:
         facts = self.facts[slug]
         return fold(
@@ -321,7 +332,7 @@ class Session:
             seed=self.choices.seed,
             missing=[n for n in self.suites.get(slug, []) if n not in facts],
             narrowed=self.narrowed,
-            device_limits=GPU_LIMITS if self.choices.device == "cuda" else CPU_LIMITS,
+            device_limits=self._limits(slug),
         )
 
     def _record(self) -> None:

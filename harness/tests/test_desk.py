@@ -183,10 +183,26 @@ def bench(programs):
 def test_speed_is_counted_in_the_traffic_case_and_the_bench_shape(desk):
     facts = desk([counted()], [bench(66), bench(4096)]).speed_facts()
 
-    assert facts["word"] == "pass"
     assert facts["speed"]["counts"] == {
         "bytes": 135168, "least_bytes": 135168, "sectors": 4224, "least_sectors": 4224, "launches": 1, "programs": 1, "bench_programs": 4096,
     }  # fmt: skip
+
+
+def test_counts_that_hold_without_a_model_leave_it_undecided(desk):
+    facts = desk([counted()], [bench(66), bench(4096)]).speed_facts()
+
+    assert facts["word"] == "undecided"
+    assert facts["reason"] == (
+        "right, but its speed is not decided: the launcher stopped at the bench shape (no facts)."
+    )
+    assert facts["speed"]["kind"] == "counted"
+
+
+def test_the_first_bench_shape_alone_is_compiled_for_the_model(desk):
+    d = desk([counted()], [bench(66), bench(4096)])
+    d.speed_facts()
+
+    assert {r["case"]["id"]: "model" in r for r in d.lines["compile"].sent} == {"traffic": False, "bench": True}
 
 
 def test_a_bench_shape_with_few_programs_is_slow(desk):

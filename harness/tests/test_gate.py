@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.device import find_device
-from harness.gate import BYTES_FACTOR, MANY_LAUNCHES, SECTOR_FACTOR, SLACK_BYTES, coarse, measured
+from harness.gate import BYTES_FACTOR, MANY_LAUNCHES, SECTOR_FACTOR, SLACK_BYTES, coarse, measured, modelled
 from harness.tests.toys import SOLUTION, launched
 
 H200 = find_device("H200")
@@ -125,6 +125,31 @@ def test_a_kata_that_computes_more_than_it_moves_is_undecided():
         "undecided",
         "this kata is bound by arithmetic, whose limit is not measured yet.",
     )
+
+
+# modelled
+
+
+@pytest.mark.parametrize(
+    ("seconds", "word"),
+    [(1.0e-4, "pass"), (0.8e-4, "pass"), (1.24e-4, "pass"), (1.26e-4, "undecided"), (1.6e-4, "undecided"), (1.7e-4, "slow")],
+)
+def test_a_modelled_share_is_decided_outside_of_its_band(seconds, word):
+    found = modelled(seconds, 1.0e-4, 0.7, 0.1, "DRAM", H200)
+
+    assert found["word"] == word
+    assert found["speed"]["kind"] == "modelled"
+    assert found["speed"]["share"] == pytest.approx(1e-4 / seconds, abs=1e-4)
+    assert found["speed"]["band"] == pytest.approx([1e-4 / seconds - 0.1, 1e-4 / seconds + 0.1], abs=1e-4)
+    assert bool(found["reason"]) == (word != "pass")
+    assert "what binds is DRAM" in found["speed"]["text"]
+
+
+def test_a_device_that_nobody_measured_is_said_to_be_scaled():
+    words = "which nobody measured for this project"
+
+    assert words in modelled(1e-4, 1e-4, 0.7, 0.2, "DRAM", find_device("L4"))["speed"]["text"]
+    assert words not in modelled(1e-4, 1e-4, 0.7, 0.1, "DRAM", H200)["speed"]["text"]
 
 
 # through the server: what the counters see

@@ -54,7 +54,8 @@ def test_a_launch_is_described_in_plain_values():
     assert launch.programs == 24
     assert launch.to_json() == {
         "kernel": "add_kernel", "grid": (2, 3, 4), "dtypes": {"x_ptr": "bfloat16", "y_ptr": "float32"},
-        "constants": {"BLOCK": "64"}, "options": {"num_warps": "8"}, "key": launch.key(),
+        "constants": {"BLOCK": "64"}, "options": {"num_warps": "8"}, "tuned": None, "facts": "",
+        "key": launch.key(),
     }  # fmt: skip
 
 

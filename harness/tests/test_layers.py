@@ -13,32 +13,45 @@ HARNESS = Path(__file__).resolve().parents[1]
 
 # from the bottom; modules of one layer may import each other as long as there is no circle
 LAYERS = (
-    ("errors", "physics"),
+    ("errors", "physics", "edits", "sampling", "tampering"),
+    ("mutate", "mutate_kernel", "mutate_plain", "nvml", "simgpu"),
+    ("survivors",),
     ("spec", "device", "models", "rounding"),
-    ("course",),
+    ("bound", "course", "constants"),
+    (
+        "banks", "control", "cubin", "decider", "flow", "kernelfacts", "layout", "made", "memory", "ptxlines", "sass",
+        "sassarith", "sassmeaning", "sassops", "sassvalue", "schedule", "sites", "terms", "traffic", "trips", "ttgir", "walk",
+        "warpsim",
+    ),
     ("wire",),
     ("cage", "client"),
-    ("explain", "launches", "rewrite", "inputs", "compare", "loader", "constructs"),
+    ("explain", "launches", "rewrite", "inputs", "compare", "loader", "constructs", "zoo"),
+    ("host_child", "host_gpu"),
     ("scene", "hints_values", "hints_moved", "hints_softmax", "diagnose"),
     ("sanitizer", "hostwatch", "standin"),
     ("elementary", "casts", "matrix", "reduction", "libdevice", "numerics"),
-    ("interpreter", "aot", "timing"),
+    ("interpreter", "aot", "timing", "skim", "witness"),
+    ("cuda_device", "gpu_probes", "trace"),
     ("warm", "child", "gpu_child"),
+    ("gpu_bench", "rehearsal"),
+    ("findings", "model", "picture", "scores", "zoodata"),
     ("judge",),
-    ("keeper", "gpu_keeper"),
-    ("forkserver",),
-    ("gate", "verdict", "strategies"),
+    ("keeper", "gpu_keeper", "host_keeper"),
+    ("forkserver", "host_server"),
+    ("gate", "verdict", "strategies", "times", "speed"),
     ("desk",),
     ("record", "store", "clone", "git"),
-    ("streaks",),
+    ("experiment", "streaks"),
+    ("chart",),
     ("steps", "saves", "report"),
     ("session",),
     ("plugin",),
 )
 # commands: each may use everything above, and each other
 CHORES = {
-    "__init__", "compare_solutions", "course_check", "doctor", "filtered", "grade", "hint", "merge", "new", "page",
-    "page_frame", "practice", "rerun", "reset", "triton_versions", "update", "watch",
+    "__init__", "bench", "calibration", "compare_solutions", "course_check", "doctor", "filtered", "grade", "hint",
+    "merge", "modelcheck", "mutant_cache", "mutant_report", "mutant_suite", "mutants", "new", "page", "page_frame",
+    "practice", "rerun", "reset", "triton_versions", "update", "watch",
 }  # fmt: skip
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 
@@ -135,7 +148,7 @@ def test_the_harness_reaches_katas_by_path_only():
 def test_only_the_interpreter_s_side_names_triton_s_interpreter():
     private = {path.stem for path in HARNESS.glob("*.py") if "runtime.interpreter" in path.read_text(encoding="utf-8")}
 
-    assert private <= {"interpreter", "casts", "numerics", "matrix", "reduction", "libdevice", "doctor"}
+    assert private <= {"interpreter", "casts", "numerics", "matrix", "reduction", "libdevice", "doctor", "skim"}
 
 
 def test_an_upward_import_would_be_seen(tmp_path):

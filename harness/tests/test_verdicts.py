@@ -289,6 +289,32 @@ def test_every_dtype_and_layout_can_be_right(judge, case, source):
 # the katas of the course
 
 
+COPIES = kernel(LOAD + STORE.format("x"), f"""
+def transpose(x):
+    n = x.numel()
+    {{before}}
+    out = torch.empty_like(x)
+    {USUAL}
+    return {{result}}
+""")  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "result", "word", "says"), [
+    ("x = x.t().contiguous()", "out", "cheat", "torch moved this: clone on 900 elements, outside of your kernel."),
+    ("x = torch.empty_strided((300, 3), (3, 1), dtype=x.dtype).copy_(x.t())", "out", "cheat", "torch moved this: copy_ on 900"),
+    ("x = torch.stack([*x.unbind(1)])", "out", "cheat", "torch moved this: stack on 900 elements"),
+    ("x = torch.cat([*x.split(1, 1)])", "out.view(300, 3)", "cheat", "torch moved this: cat on 900 elements"),
+    ("", "out.t()", "wrong", "the result has shape [300, 3] and strides [1, 300]; expected a contiguous tensor: this kata is about "
+     "where the elements lie."),
+])  # fmt: skip
+def test_where_moving_is_the_work_torch_moves_nothing(judge, checkout, before, result, word, says):
+    kata = checkout.kata("04_coalescing")
+    facts = judge(COPIES.replace("{before}", before).replace("{result}", result), "M3-N300-wide", kata=kata)
+
+    assert facts["word"] == word, facts["reason"]
+    assert says in facts["reason"]
+
+
 @pytest.mark.parametrize("slug", ["01_blocks", "05_nf4", "07_softmax"])
 def test_what_no_kernel_computed_never_passes(judge, checkout, slug):
     kata = checkout.kata(slug)
