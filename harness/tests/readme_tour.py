@@ -65,10 +65,12 @@ def _output(command: str, folder: Path) -> str:
 
 
 def settled(block: str) -> str:
-    """Return a block without what differs from run to run: seeds, times, the length of rules and gaps, dates."""
+    """Return a block without what differs from run to run: seeds, times (modelled ones too), the length of rules and gaps, dates."""
     block = re.sub(r"(--kata-seed|seed) \d+", r"\1 N", block)
     block = re.sub(r"in \d+\.\d+s( \([\d:]+\))?", "in Ns", block)
     block = re.sub(r"\d{4}-\d\d-\d\d", "DATE", block)
+    block = re.sub(r"(?:^ +[A-Za-z0-9 ]+ #+ +[\d,.]+ us\n)+", " BARS\n", block, flags=re.MULTILINE)
+    block = re.sub(r"\b[\d,.]+ us\b", "N us", block)  # another Triton compiles to other times
     block = re.sub(r" +", " ", block)  # a longer name makes the columns of a table wider
     return re.sub(r"([=_-])\1{3,}", r"\1\1\1", block)
 
