@@ -72,7 +72,8 @@ def error_bound(expected, q, k, v, causal, sm_scale, seq_lens):
     Honest means: scores, exponentials and sums in float32, weights rounded once to the dtype of v, which tensor cores
     ask for. To first order, with U half an ulp of float32 and u that of v's dtype:
     - u: rounding errors of independent weights add up like a random walk, of the weights times v, or times v - out in
-      a kernel that also divides by the sum of the rounded weights: 2.5 u, which is six standard deviations. A float16
+      a kernel that also divides by the sum of the rounded weights: 2.5 u, which is six standard deviations (no case
+      has keys so alike that all weights are equal, for those round alike). A float16
       below 2**-14 has an absolute error instead, up to 2**-25 (the largest weight is 1 when they are rounded);
     - U: a score is a sum of D products (see 06_matmul), scaled and shifted by the maximum; exp2 is off by 2 ulp; the
       sums over the keys add 4 U sqrt(Tk), tensor cores up to 2 U for each 16 keys.

@@ -31,7 +31,7 @@ def test_declared_cases(run, declared):
         dim(2, 24),
         dim(24, 140),
         st.sampled_from((64, 128)),
-        fills={"q": ("normal", "sharp", "large", "tiny"), "k": ("normal", "large"), "v": ("normal", "one_sign")},
+        fills={"q": ("normal", "sharp", "large"), "k": ("normal", "large"), "v": ("normal", "one_sign")},
         options={"scale": st.sampled_from((0.125, 0.3))},
     )
 )

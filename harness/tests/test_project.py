@@ -34,7 +34,9 @@ def test_constraints_pin_torch_and_never_triton():
 
 def test_dependencies_are_what_grading_imports():
     assert names(PROJECT["project"]["dependencies"]) == {
-        *("torch", "triton", "numpy", "ml_dtypes", "pytest", "pytest-xdist", "hypothesis", "nox", "rich", "watchfiles")
+        *("torch", "triton", "numpy", "ml_dtypes", "pytest", "pytest-xdist", "hypothesis", "nox", "rich", "watchfiles"),
+        # the lesson pages
+        *("markdown-it-py", "mdit-py-plugins", "jinja2", "latex2mathml", "pygments"),
     }
     assert names(PROJECT["project"]["optional-dependencies"]["dev"]) == {"ruff", "bitsandbytes"}
 
@@ -95,6 +97,7 @@ def test_nox_lists_the_chores_with_a_sentence_each():
     assert set(listed) == SESSIONS
     assert SESSIONS == {
         *("grade", "watch", "hint", "reset", "compare", "practice", "update"),
+        *("bench", "model", "mutants", "lessons"),
         *("doctor", "course", "new", "tests", "lint", "triton-versions"),
     }
     assert all(line.endswith((".", "`")) or line.endswith("before.") for line in listed.values())

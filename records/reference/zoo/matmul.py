@@ -185,9 +185,7 @@ def vector_row_kernel(w_ptr, x_ptr, y_ptr, N, K, BATCH: tl.constexpr, BLOCK_K: t
 
 
 @triton.jit
-def vector_tile_kernel(
-    w_ptr, x_ptr, y_ptr, N, K, BATCH: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr
-):
+def vector_tile_kernel(w_ptr, x_ptr, y_ptr, N, K, BATCH: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr):
     """Several rows a program, all vectors inside, by multiply and tl.sum."""
     rn = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     rb = tl.arange(0, BATCH)

@@ -1,0 +1,4 @@
+/* The worlds of this lesson. */
+
+import "./grid.js";
+import "./waves.js";

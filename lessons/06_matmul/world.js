@@ -1,0 +1,4 @@
+/* The worlds of this lesson. */
+
+import "./walk.js";
+import "./groups.js";

@@ -1,0 +1,4 @@
+/* The worlds of this lesson. */
+
+import "./pieces.js";
+import "./halves.js";
