@@ -38,7 +38,9 @@ def test_dependencies_are_what_grading_imports():
         # the lesson pages
         *("markdown-it-py", "mdit-py-plugins", "jinja2", "latex2mathml", "pygments"),
     }
-    assert names(PROJECT["project"]["optional-dependencies"]["dev"]) == {"ruff", "bitsandbytes"}
+    assert names(PROJECT["project"]["optional-dependencies"]["dev"]) == {
+        *("ruff", "bitsandbytes", "playwright", "axe-playwright-python"),
+    }
 
 
 def test_dependencies_are_ranges_with_a_reason_above():
