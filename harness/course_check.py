@@ -7,6 +7,7 @@ lines, the toml is valid, the links of the READMEs resolve, and at least one kat
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import re
@@ -19,7 +20,7 @@ from importlib import metadata
 from pathlib import Path
 
 from harness import times
-from harness.client import Client, Server
+from harness.client import SERVER, Client, Server
 from harness.course import KATA_FILES, Course, Kata, load_course, source_digest
 from harness.desk import Choices, Desk
 from harness.device import find_device, load_devices
@@ -71,9 +72,10 @@ def check(course: Course, katas: list[Kata], options: list[str] = ()) -> list[st
     """Return what is wrong with these katas, one sentence each; prints what holds as it is found."""
     problems = [p for k in katas for p in still(course, k)]
     runs = [run for k in katas for run in _runs(k)]
-    with ThreadPoolExecutor(max_workers=min(2, os.cpu_count() or 1)) as pool:
+    workers = ThreadPoolExecutor(max_workers=min(2, os.cpu_count() or 1))
+    with _shared_server(options) as env, workers as pool:
         for (kata, name, want, _), verdict in zip(
-            runs, pool.map(lambda r: _verdict(course, r, options), runs), strict=True
+            runs, pool.map(lambda r: _verdict(course, r, options, env), runs), strict=True
         ):
             word, reason = verdict
             ok = word in want
@@ -81,6 +83,19 @@ def check(course: Course, katas: list[Kata], options: list[str] = ()) -> list[st
             if not ok:
                 problems.append(f"{kata.slug} {name}: {word}, expected {' or '.join(want)}. {reason}")
     return problems
+
+
+@contextlib.contextmanager
+def _shared_server(options: list[str]) -> Iterator[dict[str, str]]:
+    """Yield the environment of the runs: they borrow one fork server, whose start is half of a short run's time."""
+    if SERVER in os.environ or any("cuda" in option for option in options):
+        yield dict(os.environ)
+        return
+    server = Server()
+    try:
+        yield os.environ | {SERVER: str(server.folder)}
+    finally:
+        server.close()
 
 
 def write_stubs(course: Course) -> None:
@@ -200,7 +215,7 @@ def _runs(kata: Kata) -> Iterator[Run]:
         yield kata, f"mutants/{mutant.name}", named_words(mutant), ["--submission", str(mutant)]
 
 
-def _verdict(course: Course, run: Run, options: list[str]) -> tuple[str, str]:
+def _verdict(course: Course, run: Run, options: list[str], env: dict[str, str]) -> tuple[str, str]:
     kata, name, _, how = run
     with tempfile.TemporaryDirectory(prefix="kata-") as folder:
         file = Path(folder) / "verdicts.json"
@@ -208,7 +223,7 @@ def _verdict(course: Course, run: Run, options: list[str]) -> tuple[str, str]:
             sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider", "--no-record",
             "--verdicts", str(file), *how, *options, str(kata.folder),
         ]  # fmt: skip
-        done = subprocess.run(command, cwd=course.root, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, cwd=course.root, env=env, capture_output=True, text=True, check=False)
         if not file.exists():
             return "no verdict", (done.stdout + done.stderr)[-1500:]
         data = json.loads(file.read_text(encoding="utf-8"))["katas"].get(kata.slug)
