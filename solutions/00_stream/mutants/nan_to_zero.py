@@ -19,7 +19,8 @@ def copy_kernel(x_ptr, out_ptr, N, num_blocks, stride_xm, stride_xn, BLOCK: tl.c
     mask = cols < N
     x = tl.load(src, mask=mask)
     if x_ptr.dtype.element_ty.is_floating():
-        x = tl.where(x == x, x, 0.0).to(out_ptr.dtype.element_ty)
+        value = x.to(tl.float32)
+        x = tl.where(value == value, value, 0.0).to(out_ptr.dtype.element_ty)
     tl.store(dst, x, mask=mask)
 
 

@@ -1,6 +1,6 @@
 """Copies both inputs with a kernel of its own before it adds: seven elements move where three would do.
 
-VERDICT: slow
+VERDICT: slow or timeout
 KILLED BY: test_speed
 """
 

@@ -1,6 +1,6 @@
 """Gives neighbouring lanes elements that lie a grid apart: right, but each lane needs a sector of its own.
 
-VERDICT: slow
+VERDICT: slow or timeout
 KILLED BY: test_speed
 """
 

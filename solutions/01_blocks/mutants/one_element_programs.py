@@ -2,7 +2,7 @@
 
 Each request moves four bytes of a 32-byte sector, and starting a program costs more than the addition.
 
-VERDICT: slow
+VERDICT: slow or timeout
 KILLED BY: test_speed
 """
 

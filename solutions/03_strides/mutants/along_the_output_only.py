@@ -1,6 +1,6 @@
 """Tiles of one row and 1024 columns: perfect stores, and 32 bytes read for each element of a transposed view.
 
-VERDICT: slow
+VERDICT: slow or timeout
 KILLED BY: test_speed
 """
 

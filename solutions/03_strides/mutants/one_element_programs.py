@@ -1,6 +1,6 @@
 """One element per program, its five indices worked out for it alone: right for any view, at 32 bytes an element.
 
-VERDICT: slow
+VERDICT: slow or timeout
 KILLED BY: test_speed
 """
 

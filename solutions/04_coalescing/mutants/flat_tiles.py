@@ -1,6 +1,6 @@
 """Tiles of 2 rows and 1024 columns: long enough to read, but the output gets two neighbours at a time.
 
-VERDICT: slow
+VERDICT: slow or timeout
 KILLED BY: test_speed
 """
 

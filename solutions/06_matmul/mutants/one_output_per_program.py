@@ -1,6 +1,6 @@
 """One program per output reads a row of a and a column of b, N and M times each.
 
-VERDICT: slow
+VERDICT: slow or timeout
 KILLED BY: test_speed
 """
 

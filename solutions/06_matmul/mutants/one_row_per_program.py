@@ -1,6 +1,6 @@
 """A program owns one row of 256 outputs: each element of b is loaded once for every row of a.
 
-VERDICT: slow
+VERDICT: slow or timeout
 KILLED BY: test_speed
 """
 

@@ -1,6 +1,6 @@
 """One program walks over all tiles: right, but one SM works and the others look on.
 
-VERDICT: slow
+VERDICT: slow or timeout
 KILLED BY: test_speed
 """
 

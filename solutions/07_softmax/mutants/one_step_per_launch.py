@@ -1,6 +1,6 @@
 """A launch each for the difference, exp and the division, with a buffer between them: three times the least traffic.
 
-VERDICT: slow
+VERDICT: slow or timeout
 KILLED BY: test_speed
 """
 

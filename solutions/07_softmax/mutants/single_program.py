@@ -1,6 +1,6 @@
 """One program walks over all rows: right, and every byte moves once, but one SM works and the others look on.
 
-VERDICT: slow
+VERDICT: slow or timeout
 KILLED BY: test_speed
 """
 
