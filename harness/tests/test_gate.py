@@ -132,7 +132,14 @@ def test_a_kata_that_computes_more_than_it_moves_is_undecided():
 
 @pytest.mark.parametrize(
     ("seconds", "word"),
-    [(1.0e-4, "pass"), (0.8e-4, "pass"), (1.24e-4, "pass"), (1.26e-4, "undecided"), (1.6e-4, "undecided"), (1.7e-4, "slow")],
+    [
+        (1.0e-4, "pass"),
+        (0.8e-4, "pass"),
+        (1.24e-4, "pass"),
+        (1.26e-4, "undecided"),
+        (1.6e-4, "undecided"),
+        (1.7e-4, "slow"),
+    ],
 )
 def test_a_modelled_share_is_decided_outside_of_its_band(seconds, word):
     found = modelled(seconds, 1.0e-4, 0.7, 0.1, "DRAM", H200)
