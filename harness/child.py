@@ -23,7 +23,6 @@ from harness.loader import find_entry, load_source, raised
 from harness.sanitizer import Memory, Stop
 from harness.spec import Spec
 from harness.standin import CudaIsCpu
-from harness.tampering import forbid_tampering as forbid_tampering
 
 COUNTED_PROGRAMS = 1024  # of each launch of the traffic case; the counts of more are scaled up from these
 

@@ -135,8 +135,9 @@ def _answer_all(ask_read: int, answer_write: int) -> int:
     from pathlib import Path
 
     from harness import gpu_bench, gpu_child, host_gpu
-    from harness.child import Blobs, forbid_tampering
+    from harness.child import Blobs
     from harness.keeper import Job
+    from harness.tampering import forbid_tampering
 
     attempts: list[str] | None = None
     while True:

@@ -159,7 +159,8 @@ def _caged(job: Job, contents: list[tuple[Any, ...]], plans: list[Any], changes:
     import dataclasses
 
     from harness import aot, standin
-    from harness.child import Blobs, forbid_tampering, run_calls
+    from harness.child import Blobs, run_calls
+    from harness.tampering import forbid_tampering
 
     changed = [dataclasses.replace(p, **changes) for p in plans]
 
@@ -178,7 +179,7 @@ def _caged(job: Job, contents: list[tuple[Any, ...]], plans: list[Any], changes:
 def compile_ahead(request: dict[str, Any]) -> dict[str, Any]:
     """Run the launcher once on one case with every launch compiled for the named GPU."""
     from harness import aot, judge, standin
-    from harness.child import forbid_tampering
+    from harness.tampering import forbid_tampering
 
     if "zoo" in request:
         return rehearsal.zoo_compiled(request)

@@ -25,8 +25,8 @@ SECONDS = 30.0  # for tracing one call, all configurations
 def traced(job: Job, layouts: list[Any]) -> dict[str, Any]:
     """Return ``runs`` of the job's case: for each configuration, the traces of its launches; else ``failed``."""
     from harness import standin, trace
-    from harness.child import forbid_tampering
     from harness.course import ROOT
+    from harness.tampering import forbid_tampering
 
     args = job.inputs(0)
 
