@@ -30,44 +30,44 @@ def python(session: nox.Session, *args: str) -> None:
 @chore()
 def grade(session: nox.Session) -> None:
     """Grade your kernels: a table of all katas, and what is next. `-- 05_nf4` grades one."""
-    python(session, "-m", "harness.grade", *session.posargs)
+    python(session, "-m", "harness.loop.grade", *session.posargs)
 
 
 @chore()
 def watch(session: nox.Session) -> None:
     """Grade again at every save, until Ctrl-C: `-- 05_nf4`."""
     # Ctrl-C reaches nox too: give the watch time to stop what it runs
-    session.run(sys.executable, "-m", "harness.watch", *session.posargs, external=True, interrupt_timeout=5)
+    session.run(sys.executable, "-m", "harness.loop.watch", *session.posargs, external=True, interrupt_timeout=5)
 
 
 @chore()
 def hint(session: nox.Session) -> None:
     """One more hint, the mildest first; recorded: `-- 05_nf4`."""
-    python(session, "-m", "harness.hint", *session.posargs)
+    python(session, "-m", "harness.loop.hint", *session.posargs)
 
 
 @chore()
 def reset(session: nox.Session) -> None:
     """Back to the blank stub, to do a kata again; your file is kept: `-- 05_nf4`."""
-    python(session, "-m", "harness.reset", *session.posargs)
+    python(session, "-m", "harness.branches.reset", *session.posargs)
 
 
 @chore()
 def compare(session: nox.Session) -> None:
     """Yours beside the reference, once you have passed: `-- 05_nf4`, or with `--peek` before."""
-    python(session, "-m", "harness.compare_solutions", *session.posargs)
+    python(session, "-m", "harness.loop.compare_solutions", *session.posargs)
 
 
 @chore()
 def practice(session: nox.Session) -> None:
     """Put the solutions behind a branch of their own, out of sight and search."""
-    python(session, "-m", "harness.practice", *session.posargs)
+    python(session, "-m", "harness.branches.practice", *session.posargs)
 
 
 @chore()
 def update(session: nox.Session) -> None:
     """Bring upstream's changes in; what you wrote is kept."""
-    python(session, "-m", "harness.update", *session.posargs)
+    python(session, "-m", "harness.branches.update", *session.posargs)
 
 
 @chore()
@@ -85,19 +85,19 @@ def course(session: nox.Session) -> None:
 @chore()
 def mutants(session: nox.Session) -> None:
     """Small mistakes are made in every solution; each suite must see them: `-- 05_nf4 --operator drop-mask`."""
-    python(session, "-m", "harness.mutants", *session.posargs)
+    python(session, "-m", "harness.mutation.mutants", *session.posargs)
 
 
 @chore()
 def bench(session: nox.Session) -> None:
     """An experiment on a GPU: you predict, it is measured and kept as evidence: `-- 05_nf4`, or `-- --calibrate`."""
-    python(session, "-m", "harness.bench", *session.posargs)
+    python(session, "-m", "harness.measured.bench", *session.posargs)
 
 
 @chore()
 def model(session: nox.Session) -> None:
     """The speed model against what was measured: a table, a picture, and how often it is wrong."""
-    python(session, "-m", "harness.modelcheck", *session.posargs)
+    python(session, "-m", "harness.zoo.modelcheck", *session.posargs)
 
 
 @chore()

@@ -19,14 +19,14 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
 
-from harness import times
-from harness.client import SERVER, Client, Server
 from harness.course import KATA_FILES, Course, Kata, load_course, source_digest
 from harness.desk import Choices, Desk
 from harness.device import find_device, load_devices
 from harness.errors import KataError
-from harness.grade import add_passed_on, passed_on
-from harness.speed import NoModel
+from harness.loop.grade import add_passed_on, passed_on
+from harness.model import times
+from harness.model.speed import NoModel
+from harness.runner.client import SERVER, Client, Server
 from harness.verdict import WORDS
 
 STUBS = Path("harness") / "stubs.json"

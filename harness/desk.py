@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness import speed, times
 from harness.bound import sentence
-from harness.client import Client
 from harness.course import Kata
 from harness.device import Device
 from harness.errors import HarnessFault
 from harness.gate import coarse, measured
+from harness.model import speed, times
+from harness.runner.client import Client
 from harness.spec import Case
 from harness.verdict import TestFacts
 

@@ -34,9 +34,10 @@ name = torch.cuda.get_device_name(0) if gpu else ""
 print(json.dumps({"version": torch.__version__, "gpu": name, "cuda": torch.version.cuda or ""}))
 """
 _TRITON = "import json, triton; print(json.dumps({'version': triton.__version__}))"
-_SEAMS = (
-    "import json; from harness.interpreter import missing_seams; print(json.dumps({'missing': list(missing_seams())}))"
-)
+_SEAMS = """
+import json; from harness.interpreted.interpreter import missing_seams
+print(json.dumps({"missing": list(missing_seams())}))
+"""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from harness.client import SERVER, Client, Server
 from harness.course import ROOT, Course, Kata, load_course
 from harness.desk import (
     CPU_LIMITS,
@@ -28,6 +27,7 @@ from harness.desk import (
 from harness.device import find_device
 from harness.errors import HarnessFault, KataError, SubmissionError
 from harness.report import paragraph
+from harness.runner.client import SERVER, Client, Server
 from harness.spec import Case
 from harness.verdict import TestFacts, Verdict, fold
 

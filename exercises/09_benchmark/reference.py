@@ -3,7 +3,7 @@
 import math
 import random
 
-from harness import simgpu
+from harness.measured import simgpu
 
 SLACK = 0.01  # of the truth, by which an interval of twice the width may miss it: chance must not fail anybody
 WIDEST = 0.06  # of the truth, an interval
@@ -87,7 +87,7 @@ def arguments(ask):
 
 def gpu_kernels(case):
     """Return kernel, device and a function that measures the truth, for kernels on a real GPU (its process only)."""
-    from harness import cuda_device
+    from harness.measured import cuda_device
 
     pairs = [*map(cuda_device.spin, SPINS), cuda_device.copy(COPIED)]
     return [(*pair, lambda pair=pair: cuda_device.truth(*pair)) for pair in pairs]

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.simgpu import TRAPS
+from harness.measured.simgpu import TRAPS
 from harness.strategies import cases
 
 

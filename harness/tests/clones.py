@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from harness import git as git_module
+from harness.branches import git as git_module
+from harness.branches.git import Git, verb
 from harness.course import source_digest
-from harness.git import Git, verb
 
 MARK = "the_line_that_solves_it"  # stands in every solution and nowhere else
 IDENTITY = ("-c", "user.name=Upstream", "-c", "user.email=up@example.org")

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from harness.client import Client, Server
 from harness.course import load_course
+from harness.runner.client import Client, Server
 from harness.tests import toys
 
 

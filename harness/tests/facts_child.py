@@ -10,8 +10,8 @@ import triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
+from harness.compiled.kernelfacts import extract
 from harness.device import load_devices
-from harness.kernelfacts import extract
 
 
 @triton.jit

@@ -20,7 +20,7 @@ from triton.language.extra import libdevice
 from triton.language.extra.cuda import libdevice as cuda_libdevice
 from triton.runtime import interpreter
 
-from harness import numerics
+from harness.interpreted import numerics
 from harness.tests.gpu import one_op
 
 numerics.install(interpreter)
@@ -210,7 +210,7 @@ def refusal(call) -> str:
 
 def coverage() -> dict[str, list]:
     """For each libdevice symbol with float32 arguments: its value at fixed arguments, or null where it is unknown."""
-    from harness.libdevice import find
+    from harness.interpreted.libdevice import find
 
     table = {}
     args = [np.array([0.25, 0.75], np.float32), np.array([0.5, 3.0], np.float32), np.array([2.0, -1.0], np.float32)]

@@ -56,7 +56,7 @@ def _output(command: str, folder: Path) -> str:
     env = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "COLUMNS", "NOX")) and k not in ci}
     env |= {"PYTHONPATH": str(folder), "COLUMNS": "110", "NO_COLOR": "1"}
     words = command.split()
-    module = {"pytest": ["-m", "pytest", "-p", "no:cacheprovider"], "nox": ["-m", "harness.grade"]}[words[0]]
+    module = {"pytest": ["-m", "pytest", "-p", "no:cacheprovider"], "nox": ["-m", "harness.loop.grade"]}[words[0]]
     rest = words[1:] if words[0] == "pytest" else []
     done = subprocess.run(
         [sys.executable, *module, *rest], cwd=folder, env=env, capture_output=True, text=True, check=False

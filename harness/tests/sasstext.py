@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from harness.sass import Program, parse
+from harness.compiled.sass import Program, parse
 
 
 def text(source: str, kernel: str = "k") -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.banks import transactions, with_conflicts
+from harness.model.banks import transactions, with_conflicts
 from harness.tests.sasstext import program
 
 ALL = np.ones(32, bool)

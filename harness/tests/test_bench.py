@@ -6,10 +6,10 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from harness import bench, chart, experiment
 from harness.course import load_course
 from harness.device import find_device
 from harness.errors import KataError, StoreError
+from harness.measured import bench, chart, experiment
 
 COURSE = load_course()
 COST = {"bytes_read": 536870912, "bytes_written": 536870912, "flops": 1342177280}
@@ -242,7 +242,7 @@ def test_lines_name_the_share_of_the_datasheet():
 
 
 def test_calibrate_without_a_gpu(monkeypatch, capsys):
-    from harness import calibration
+    from harness.measured import calibration
 
     monkeypatch.setattr(calibration, "device_of", lambda choice: "cpu")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import cage
+from harness.runner import cage
 
 
 def test_what_the_work_returns_is_the_report():

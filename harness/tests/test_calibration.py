@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from harness import calibration
 from harness.device import FOLDER, load_devices
 from harness.errors import StoreError
+from harness.measured import calibration
 
 PROBES = [
     ("copy_bw", {"value": 4.27e12, "unit": "bytes/s", "samples_s": [1e-3] * 30, "how": "4,000 read and written"}),

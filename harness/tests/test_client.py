@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.client import Client, Server
 from harness.errors import HarnessFault
+from harness.runner.client import Client, Server
 from harness.tests.toys import SOLUTION, python, write_kata
 
 
@@ -83,7 +83,7 @@ def test_a_reference_that_changed_is_read_again(interpret, file, tmp_path):
 
 
 def test_the_server_is_gone_with_its_owner(tmp_path):
-    code = "from harness.client import Server\nserver = Server()\nprint(server.process.pid, server.folder, flush=True)\nimport os; os._exit(0)"
+    code = "from harness.runner.client import Server\nserver = Server()\nprint(server.process.pid, server.folder, flush=True)\nimport os; os._exit(0)"
     pid, _ = python("-c", code, cwd=tmp_path).stdout.split()
 
     deadline = time.monotonic() + 60

@@ -11,7 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.compare import FORMATS, compare, ulp_size
+from harness.diagnosis.compare import FORMATS, compare, ulp_size
 
 SIXTEEN = ("float16", "bfloat16")
 EIGHT = ("float8_e4m3fn", "float8_e5m2")

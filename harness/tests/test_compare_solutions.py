@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from harness import compare_solutions as compare
+from harness.loop import compare_solutions as compare
 from harness.record import Attempt
 from harness.store import Store
 from harness.tests import toys

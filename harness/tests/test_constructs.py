@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.constructs import constructs, difference
+from harness.diagnosis.constructs import constructs, difference
 from harness.tests import toys
 
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from harness.control import Counter, constant_bank
+from harness.compiled.control import Counter, constant_bank
 from harness.tests.sasstext import program
 
 GRID = (4, 1, 1)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harness import cubin
-from harness.cubin import SassError, disassemble, resources
+from harness.compiled import cubin
+from harness.compiled.cubin import SassError, disassemble, resources
 
 
 def test_a_file_that_is_no_elf_is_refused():

@@ -8,8 +8,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.compare import compare
-from harness.diagnose import Scene, describe, error_map, likely_cause, tile_of
+from harness.diagnosis.compare import compare
+from harness.diagnosis.diagnose import Scene, describe, error_map, likely_cause, tile_of
 from harness.tests.golden import check_golden
 
 NF4 = np.array([-1.0, -0.6962, -0.5251, -0.3949, -0.2844, -0.1848, -0.0911, 0.0, 0.0796, 0.1609, 0.2461, 0.3379]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from harness.constants import constants
+from harness.compiled.kernelfacts import Access, Dot, KernelFacts
+from harness.compiled.sass import Instruction, Program
 from harness.device import find_device
-from harness.findings import MOST, findings, sentences
-from harness.kernelfacts import Access, Dot, KernelFacts
-from harness.sass import Instruction, Program
+from harness.model.constants import constants
+from harness.model.findings import MOST, findings, sentences
 from harness.tests.test_traffic import site, tensor
 
 H200 = find_device("H200")

@@ -7,11 +7,12 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install -e .")
 
-from harness import gpu_bench, gpu_child, host_gpu, timing  # noqa: E402 - needs torch
 from harness.course import ROOT, load_course  # noqa: E402 - as above
 from harness.device import find_device  # noqa: E402 - as above
-from harness.host_child import load_reference  # noqa: E402 - as above
-from harness.sampling import State  # noqa: E402 - as above
+from harness.measured import gpu_bench, gpu_child, timing  # noqa: E402 - needs torch
+from harness.measured.sampling import State  # noqa: E402 - as above
+from harness.runner import host_gpu  # noqa: E402 - needs torch
+from harness.runner.host_child import load_reference  # noqa: E402 - as above
 from harness.spec import Cost  # noqa: E402 - as above
 
 KATA = load_course().kata("benchmark")
@@ -145,4 +146,4 @@ def test_the_simulated_and_the_real_device_offer_the_same():
             if line.startswith("    def ") and "_" != line[8]
         }
 
-    assert public("simgpu.py", "Device") == public("cuda_device.py", "CudaDevice")
+    assert public("measured/simgpu.py", "Device") == public("measured/cuda_device.py", "CudaDevice")

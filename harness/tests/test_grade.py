@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from harness import grade
 from harness.errors import HarnessFault
+from harness.loop import grade
 from harness.tests.toys import LEAN, REFERENCE, SOLUTION, environment, write_course
 
 

@@ -6,8 +6,8 @@ import json
 import pytest
 from rich.console import Console
 
-from harness import hint
 from harness.errors import CourseError
+from harness.loop import hint
 from harness.record import Attempt
 from harness.store import Store
 from harness.tests import toys
@@ -199,7 +199,9 @@ def test_every_kata_of_the_course_has_hints():
 
 
 def test_no_torch_is_loaded(root):
-    code = f"import sys; from pathlib import Path; from harness.hint import main; main(['01'], Path({str(root)!r}))"
+    code = (
+        f"import sys; from pathlib import Path; from harness.loop.hint import main; main(['01'], Path({str(root)!r}))"
+    )
     done = toys.python("-c", f"{code}; sys.exit('torch' in sys.modules)", cwd=root)
 
     assert done.returncode == 0, done.stderr

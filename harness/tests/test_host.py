@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.course import ROOT
-from harness.host_child import plain
+from harness.runner.host_child import plain
 from harness.spec import Case, parse_spec
 
 KATA = ROOT / "exercises" / "09_benchmark"
@@ -87,7 +87,7 @@ LOOKS = {
     "memory": "import gc\ndef measure(launch, device):\n    gc.get_objects()\n    return 1e-3, (1e-3, 1e-3)\n",
     "frames": "import sys\ndef measure(launch, device):\n    sys._getframe(1)\n    return 1e-3, (1e-3, 1e-3)\n",
     "processes": "def measure(launch, device):\n    open('/proc/self/cmdline')\n    return 1e-3, (1e-3, 1e-3)\n",
-    "harness": "def measure(launch, device):\n    import harness.simgpu\n    return 1e-3, (1e-3, 1e-3)\n",
+    "harness": "def measure(launch, device):\n    import harness.measured.simgpu\n    return 1e-3, (1e-3, 1e-3)\n",
     "at import": "from harness import simgpu\ndef measure(launch, device):\n    return 1e-3, (1e-3, 1e-3)\n",
     "reference": f"def measure(launch, device):\n    open({str(KATA / 'reference.py')!r})\n    return 1e-3, (1e-3, 1e-3)\n",
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from harness.hostwatch import HostWatch, fill, poison_pattern
+from harness.runner.hostwatch import HostWatch, fill, poison_pattern
 
 
 @pytest.fixture

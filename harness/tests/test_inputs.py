@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from harness import inputs
 from harness.errors import SpecError
+from harness.runner import inputs
 from harness.spec import FILLS, LAYOUTS, Case, load_spec
 from harness.tests.toys import write_kata
 

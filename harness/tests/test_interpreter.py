@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import interpreter
-from harness.interpreter import SEAMS, ConstInt, Machine, missing_seams
+from harness.interpreted import interpreter
+from harness.interpreted.interpreter import SEAMS, ConstInt, Machine, missing_seams
 from harness.tests.toys import BODY, ENTRY, LOAD, STORE, computes, kernel, launched, python
 
 grids = st.tuples(st.integers(0, 5), st.integers(1, 4), st.integers(1, 3))
@@ -204,7 +204,7 @@ def test_a_configuration_that_does_not_fit_is_skipped_as_on_a_gpu(judge):
 
 
 def test_what_is_compiled_is_recorded(judge, kata, server):
-    from harness.client import Client
+    from harness.runner.client import Client
 
     file = judge.folder / "submission.py"
     file.write_text(kernel(BODY), encoding="utf-8")

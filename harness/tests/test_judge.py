@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from harness import judge, wire
-from harness.cage import Outcome
 from harness.device import find_device
 from harness.errors import HarnessFault
-from harness.hostwatch import poison_pattern
+from harness.runner import judge, wire
+from harness.runner.cage import Outcome
+from harness.runner.hostwatch import poison_pattern
 from harness.spec import Case
 from harness.tests.toys import write_kata
 

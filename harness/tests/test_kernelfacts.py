@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from harness import trips
-from harness.cubin import tool
+from harness.compiled import trips
+from harness.compiled.cubin import tool
+from harness.compiled.kernelfacts import KernelFacts
 from harness.device import load_devices
-from harness.kernelfacts import KernelFacts
+from harness.model.warpsim import Costs, Hop, simulate
 from harness.tests.toys import python
-from harness.warpsim import Costs, Hop, simulate
 
 CHILD = Path(__file__).with_name("facts_child.py")
 TILE = {"t4": 16}  # without tensor cores a tile of 64 is unrolled into thousands of instructions

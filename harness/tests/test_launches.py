@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from harness import launches
+from harness.interpreted import launches
 
 
 @pytest.mark.parametrize(("grid", "full"), [

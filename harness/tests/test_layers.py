@@ -13,75 +13,100 @@ HARNESS = Path(__file__).resolve().parents[1]
 
 # from the bottom; modules of one layer may import each other as long as there is no circle
 LAYERS = (
-    ("errors", "physics", "edits", "sampling", "tampering"),
-    ("mutate", "mutate_kernel", "mutate_plain", "nvml", "simgpu"),
-    ("survivors",),
-    ("spec", "device", "models", "rounding"),
-    ("bound", "course", "constants"),
+    ("errors", "physics", "mutation.edits", "measured.sampling", "runner.tampering"),
+    ("mutation.mutate", "mutation.mutate_kernel", "mutation.mutate_plain", "measured.nvml", "measured.simgpu"),
+    ("mutation.survivors",),
+    ("spec", "device", "models", "interpreted.rounding"),
+    ("bound", "course", "model.constants"),
     (
-        "banks",
-        "control",
-        "cubin",
-        "decider",
-        "flow",
-        "kernelfacts",
-        "layout",
-        "made",
-        "memory",
-        "ptxlines",
-        "sass",
-        "sassarith",
-        "sassmeaning",
-        "sassops",
-        "sassvalue",
-        "schedule",
-        "sites",
-        "terms",
-        "traffic",
-        "trips",
-        "ttgir",
-        "walk",
-        "warpsim",
+        "model.banks",
+        "compiled.control",
+        "compiled.cubin",
+        "compiled.decider",
+        "compiled.flow",
+        "compiled.kernelfacts",
+        "compiled.layout",
+        "model.made",
+        "model.memory",
+        "compiled.ptxlines",
+        "compiled.sass",
+        "compiled.sassarith",
+        "compiled.sassmeaning",
+        "compiled.sassops",
+        "compiled.sassvalue",
+        "model.schedule",
+        "model.sites",
+        "model.terms",
+        "model.traffic",
+        "compiled.trips",
+        "compiled.ttgir",
+        "compiled.walk",
+        "model.warpsim",
     ),
-    ("wire",),
-    ("cage", "client"),
-    ("explain", "launches", "rewrite", "inputs", "compare", "loader", "constructs", "zoo"),
-    ("host_child", "host_gpu"),
-    ("scene", "hints_values", "hints_moved", "hints_softmax", "diagnose"),
-    ("sanitizer", "hostwatch", "standin"),
-    ("elementary", "casts", "matrix", "reduction", "libdevice", "numerics"),
-    ("interpreter", "aot", "timing", "skim", "witness"),
-    ("cuda_device", "gpu_probes", "trace"),
-    ("warm", "child", "gpu_child"),
-    ("gpu_bench", "rehearsal"),
-    ("findings", "model", "picture", "scores", "zoodata"),
-    ("judge",),
-    ("keeper", "gpu_keeper", "host_keeper"),
-    ("forkserver", "host_server"),
-    ("gate", "verdict", "strategies", "times", "speed"),
+    ("runner.wire",),
+    ("runner.cage", "runner.client"),
+    (
+        "diagnosis.explain",
+        "interpreted.launches",
+        "interpreted.rewrite",
+        "runner.inputs",
+        "diagnosis.compare",
+        "runner.loader",
+        "diagnosis.constructs",
+        "zoo.variants",
+    ),
+    ("runner.host_child", "runner.host_gpu"),
+    ("diagnosis.scene", "diagnosis.values", "diagnosis.moved", "diagnosis.softmax", "diagnosis.diagnose"),
+    ("interpreted.sanitizer", "runner.hostwatch", "runner.standin"),
+    (
+        "interpreted.elementary",
+        "interpreted.casts",
+        "interpreted.matrix",
+        "interpreted.reduction",
+        "interpreted.libdevice",
+        "interpreted.numerics",
+    ),
+    ("interpreted.interpreter", "compiled.aot", "measured.timing", "model.skim", "model.witness"),
+    ("measured.cuda_device", "measured.gpu_probes", "model.trace"),
+    ("runner.warm", "runner.child", "measured.gpu_child"),
+    ("measured.gpu_bench", "model.rehearsal"),
+    ("model.findings", "model.estimate", "zoo.picture", "zoo.scores", "zoo.data"),
+    ("runner.judge",),
+    ("runner.keeper", "measured.gpu_keeper", "runner.host_keeper"),
+    ("runner.forkserver", "runner.host_server"),
+    ("gate", "verdict", "strategies", "model.times", "model.speed"),
     ("desk",),
-    ("record", "store", "clone", "git"),
-    ("experiment", "streaks"),
-    ("chart",),
-    ("steps", "saves", "report"),
+    ("record", "store", "branches.clone", "branches.git"),
+    ("measured.experiment", "streaks"),
+    ("measured.chart",),
+    ("steps", "loop.saves", "report"),
     ("session",),
     ("plugin",),
 )
 # commands: each may use everything above, and each other
 CHORES = {
-    "__init__", "bench", "calibration", "compare_solutions", "course_check", "doctor", "filtered", "grade", "hint",
-    "merge", "modelcheck", "mutant_cache", "mutant_report", "mutant_suite", "mutants", "new", "page", "page_frame",
-    "practice", "rerun", "reset", "triton_versions", "update", "watch",
+    "__init__", "measured.bench", "measured.calibration", "loop.compare_solutions", "course_check", "doctor", "branches.filtered", "loop.grade", "loop.hint",
+    "branches.merge", "zoo.modelcheck", "mutation.mutant_cache", "mutation.mutant_report", "mutation.mutant_suite", "mutation.mutants", "new", "loop.page", "loop.page_frame",
+    "branches.practice", "loop.rerun", "branches.reset", "triton_versions", "branches.update", "loop.watch",
 }  # fmt: skip
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 
 
 def modules() -> dict[str, Path]:
-    return {path.stem: path for path in sorted(HARNESS.glob("*.py"))}
+    """Our modules by their name below ``harness``; the page builder keeps an order of its own."""
+    found = {}
+    for path in sorted(HARNESS.rglob("*.py")):
+        parts = path.relative_to(HARNESS).with_suffix("").parts
+        if parts[0] not in ("tests", "site", "template") and (len(parts) == 1 or parts[-1] != "__init__"):
+            found[".".join(parts)] = path
+    return found
+
+
+PACKAGES = {name.split(".")[0] for name in modules() if "." in name}
 
 
 def imports(path: Path, *, at_run_time: bool = True) -> set[str]:
-    """Return the top names (and for ours ``harness.name``) that a file imports; not what only type checkers see."""
+    """Return the top names (and for ours the whole name) that a file imports; not what only type checkers see."""
     found = set()
     nodes = [ast.parse(path.read_text(encoding="utf-8"))]
     while nodes:
@@ -93,10 +118,10 @@ def imports(path: Path, *, at_run_time: bool = True) -> set[str]:
         if isinstance(node, ast.Import):
             found |= {a.name for a in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            ours = node.module == "harness"
-            found |= {f"harness.{a.name}" for a in node.names} if ours else {node.module}
+            whole = node.module == "harness" or node.module.removeprefix("harness.") in PACKAGES
+            found |= {f"{node.module}.{a.name}" for a in node.names} if whole else {node.module}
         nodes.extend(ast.iter_child_nodes(node))
-    return {".".join(name.split(".")[:2]) if name.startswith("harness.") else name.split(".")[0] for name in found}
+    return {name if name.startswith("harness.") else name.split(".")[0] for name in found}
 
 
 def ours(path: Path, **how) -> set[str]:
@@ -146,7 +171,9 @@ def reach(start: str) -> set[str]:
     return seen
 
 
-@pytest.mark.parametrize("start", ["plugin", "strategies", "grade", "course_check", "watch", "doctor", "client"])
+@pytest.mark.parametrize(
+    "start", ["plugin", "strategies", "loop.grade", "course_check", "loop.watch", "doctor", "runner.client"]
+)
 def test_what_pytest_and_the_chores_import_holds_neither_torch_nor_triton(start):
     heavy = {name: imports(modules()[name], at_run_time=False) & {"torch", "triton"} for name in reach(start)}
 
@@ -154,31 +181,31 @@ def test_what_pytest_and_the_chores_import_holds_neither_torch_nor_triton(start)
 
 
 def test_they_stay_unloaded_in_a_process_that_imports_the_plugin(tmp_path):
-    code = "import sys, harness.plugin, harness.strategies, harness.grade; print(sorted({'torch', 'triton'} & set(sys.modules)))"
+    code = "import sys, harness.plugin, harness.strategies, harness.loop.grade; print(sorted({'torch', 'triton'} & set(sys.modules)))"
     result = python("-c", code, cwd=tmp_path)
 
     assert result.stdout == "[]\n", result.stderr
 
 
 def test_the_harness_reaches_katas_by_path_only():
-    for path in HARNESS.glob("*.py"):
-        assert not {"exercises", "solutions"} & imports(path), path.name
+    for name, path in modules().items():
+        assert not {"exercises", "solutions"} & imports(path), name
 
 
 def test_only_the_interpreter_s_side_names_triton_s_interpreter():
-    private = {path.stem for path in HARNESS.glob("*.py") if "runtime.interpreter" in path.read_text(encoding="utf-8")}
+    private = {name for name, path in modules().items() if "runtime.interpreter" in path.read_text(encoding="utf-8")}
 
-    assert private <= {"interpreter", "casts", "numerics", "matrix", "reduction", "libdevice", "doctor", "skim"}
+    assert {name for name in private if not name.startswith("interpreted.")} <= {"doctor", "model.skim"}
 
 
 def test_an_upward_import_would_be_seen(tmp_path):
     """The reader of imports finds them wherever they stand, but for those of type checkers."""
     (tmp_path / "m.py").write_text(
         "from typing import TYPE_CHECKING\nimport os.path\nfrom harness import spec, desk\nfrom harness.course import ROOT\n"
-        "if TYPE_CHECKING:\n    from harness.plugin import STATE\n\ndef f():\n    import torch\n    from harness.judge import fact\n",
+        "if TYPE_CHECKING:\n    from harness.plugin import STATE\n\ndef f():\n    import torch\n    from harness.runner.judge import fact\n",
         encoding="utf-8",
     )
 
-    assert ours(tmp_path / "m.py") == {"spec", "desk", "course", "judge"}
+    assert ours(tmp_path / "m.py") == {"spec", "desk", "course", "runner.judge"}
     assert ours(tmp_path / "m.py", at_run_time=False) == {"spec", "desk", "course"}
     assert imports(tmp_path / "m.py") >= {"os", "torch", "typing"}

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from harness.layout import Layout, parse_encoding
+from harness.compiled.layout import Layout, parse_encoding
 
 BLOCKED = "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [2, 1], order = [1, 0]}>"
 

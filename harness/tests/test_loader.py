@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from harness.explain import hint, said
-from harness.loader import NoEntry, find_entry, load_source, raised
+from harness.diagnosis.explain import hint, said
+from harness.runner.loader import NoEntry, find_entry, load_source, raised
 
 
 @pytest.fixture

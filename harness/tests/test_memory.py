@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.memory import L1, block_requests, default_threads, threads_of, whole_requests
+from harness.model.memory import L1, block_requests, default_threads, threads_of, whole_requests
 
 ALL = frozenset()
 LANE = tuple((2**i,) for i in range(5))

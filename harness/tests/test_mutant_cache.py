@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from harness import mutant_cache
 from harness.course import load_course
-from harness.mutant_cache import Cache, folder_of
+from harness.mutation import mutant_cache
+from harness.mutation.mutant_cache import Cache, folder_of
 from harness.tests.toys import SOLUTION, SUITE, write_course
 
 SEEN = {"word": "wrong", "test": "t", "reason": "because"}
@@ -65,6 +65,14 @@ def test_it_lies_below_the_user_s_cache_and_not_in_the_checkout(tmp_path):
 def test_the_digest_covers_what_judges_and_not_the_chores():
     names = mutant_cache.modules()
 
-    assert {"judge", "desk", "session", "interpreter", "compare", "strategies", "inputs"} <= set(names)
+    assert {
+        "desk",
+        "session",
+        "strategies",
+        "runner.judge",
+        "runner.inputs",
+        "interpreted.interpreter",
+        "diagnosis.compare",
+    } <= set(names)
     assert not {"mutants", "mutate", "grade", "doctor"} & set(names)
     assert SUITE  # the suites import harness.strategies, which is why it is among them

@@ -6,13 +6,13 @@ import json
 
 import pytest
 
-from harness import mutant_cache, mutants
-from harness.client import SERVER
 from harness.errors import HarnessFault, KataError
-from harness.mutant_report import problems_of, rows, shown
-from harness.mutants import Result, run
-from harness.mutate import mutants as made
-from harness.survivors import Explanation
+from harness.mutation import mutant_cache, mutants
+from harness.mutation.mutant_report import problems_of, rows, shown
+from harness.mutation.mutants import Result, run
+from harness.mutation.mutate import mutants as made
+from harness.mutation.survivors import Explanation
+from harness.runner.client import SERVER
 from harness.tests.toys import LEAN, SOLUTION, TOML, write_course
 
 # a mask that lets 16 lanes more pass is seen where the tensor ends; other=1 is never stored; the rest is not run

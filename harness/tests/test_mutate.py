@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from harness.mutate import OPERATORS, mutants
+from harness.mutation.mutate import OPERATORS, mutants
 from harness.tests.toys import HEAD, SOLUTION
 
 

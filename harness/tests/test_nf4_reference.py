@@ -173,7 +173,7 @@ found = {"golden": golden, "kernel": []}
 found["reference"] = [same(nf4.reference(p, s, d), e) for p, s, d, e in jobs]
 if kernel.exists():
     from harness import interpreter, standin, wire
-    from harness.child import Blobs, Plan, run_calls
+    from harness.runner.child import Blobs, Plan, run_calls
     from harness.device import find_device
     from harness.spec import load_spec
 

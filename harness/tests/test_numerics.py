@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import libdevice, numerics, rounding
+from harness.interpreted import libdevice, numerics, rounding
 from harness.tests.gpu.patterns import DOTS, DTYPES, OPS, dot_operands, operands, same, ulp_distance
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

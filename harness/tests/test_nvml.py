@@ -4,8 +4,8 @@ import ctypes
 
 import pytest
 
-from harness.nvml import Nvml
-from harness.sampling import State
+from harness.measured.nvml import Nvml
+from harness.measured.sampling import State
 
 
 class Library:

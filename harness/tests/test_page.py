@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from harness.page import SHOWN, page, picture, summary
+from harness.loop.page import SHOWN, page, picture, summary
 from harness.record import Attempt, stamp
 from harness.streaks import standings
 from harness.tests import toys

@@ -72,7 +72,9 @@ def test_the_verdicts_file_has_the_agreed_shape(solved):
 
 def test_an_untouched_stub_is_todo_and_starts_no_server(tmp_path):
     write_course(tmp_path, {"01_double": {"kernel.py": STUB + "\n# a comment does not touch it\n"}})
-    code = "import sys, pytest, harness.client as c\nc.Server.__init__ = None\nsys.exit(pytest.main(sys.argv[1:]))"
+    code = (
+        "import sys, pytest, harness.runner.client as c\nc.Server.__init__ = None\nsys.exit(pytest.main(sys.argv[1:]))"
+    )
     result = python("-c", code, "exercises", "--verdicts", "v.json", cwd=tmp_path)
 
     assert result.returncode == 1, result.stdout

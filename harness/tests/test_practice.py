@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from harness import git as git_module
-from harness import practice
+from harness.branches import git as git_module
+from harness.branches import practice
+from harness.branches.git import Git
+from harness.branches.practice import pristine_stub
 from harness.errors import GitError
-from harness.git import Git
-from harness.practice import pristine_stub
 from harness.tests.clones import ATTEMPTS, IDENTITY, World, assert_no_solutions, each_kill, settle, stub
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -551,7 +551,7 @@ def test_ctrl_c_waits_for_the_command_that_runs(world):
     nap.chmod(0o755)
     code = (  # the handler is set: whoever is started in the background of a shell has SIGINT ignored
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "from harness.git import Git; from pathlib import Path\n"
+        "from harness.branches.git import Git; from pathlib import Path\n"
         "try: print(Git(Path(), None).run('nap'))\n"
         "except KeyboardInterrupt: print('stopped', Path('done').exists())"
     )
@@ -634,15 +634,19 @@ def test_the_pristine_stub_prints_nothing(world, capfd):
 
 def test_as_a_command_in_a_checkout_with_its_own_harness(world):
     up = world.up
-    for source in (ROOT / "harness").glob("*.py"):
-        shutil.copy(source, up.root / "harness")
+    shutil.copytree(
+        ROOT / "harness",
+        up.root / "harness",
+        dirs_exist_ok=True,
+        ignore=shutil.ignore_patterns("__pycache__", "*.json", "tests"),
+    )
     up.commit("With a harness")
     me = world.clone("fresh")
     mine = me.solve("05_nf4")
     env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"PYTHONDONTWRITEBYTECODE": "1"}
 
     def run(name: str) -> subprocess.CompletedProcess:
-        command = [sys.executable, "-m", f"harness.{name}"]
+        command = [sys.executable, "-m", f"harness.branches.{name}"]
         return subprocess.run(command, cwd=me.root, env=env, capture_output=True, text=True, check=False)
 
     first = run("practice")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.ptxlines import Parameter, parameters, places
+from harness.compiled.ptxlines import Parameter, parameters, places
 
 HEAD = '.file 1 "/home/me/kernel.py"\n.file 2 "/opt/triton/language/standard.py"\n'
 

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from harness import reset
+from harness.branches import reset
 from harness.course import load_course
 from harness.tests import toys
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.rewrite import rewritten
+from harness.interpreted.rewrite import rewritten
 
 
 class Block:

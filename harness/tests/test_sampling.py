@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from harness.sampling import Rules, State, collect, interval, quartiles
+from harness.measured.sampling import Rules, State, collect, interval, quartiles
 
 
 class Bench:

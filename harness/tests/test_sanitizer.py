@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.sanitizer import Memory, Stop, poison, real_bytes, valid_offsets
+from harness.interpreted.sanitizer import Memory, Stop, poison, real_bytes, valid_offsets
 
 F32 = np.dtype(np.float32)
 

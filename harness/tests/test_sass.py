@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from harness.sass import Program, SassError, parse
+from harness.compiled.sass import Program, SassError, parse
 from harness.tests.sasstext import program, text
 
 PTX = """\

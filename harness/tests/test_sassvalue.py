@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.decider import Place, Thread
-from harness.sassvalue import MASK, prepare
+from harness.compiled.decider import Place, Thread
+from harness.compiled.sassvalue import MASK, prepare
 from harness.tests.sasstext import program
 
 THREAD = Thread({0x10: 7, 0x14: 9}, Place((3, 0, 0), (8, 1, 1), 4, warp=2, lane=5))

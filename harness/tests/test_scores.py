@@ -6,8 +6,8 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from harness.picture import log_log
-from harness.scores import Row, score, shares
+from harness.zoo.picture import log_log
+from harness.zoo.scores import Row, score, shares
 
 
 def rows(*times, family="f"):

@@ -6,7 +6,7 @@ import statistics
 import pytest
 
 from harness.errors import KataError
-from harness.simgpu import BATCH, TRAPS, Device, Launch, SimGpu
+from harness.measured.simgpu import BATCH, TRAPS, Device, Launch, SimGpu
 
 
 def machine(*traps, seed=1):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from harness.device import find_device
-from harness.model import Estimate, LaunchTime, NoModel
-from harness.speed import time_of, undecided, verdict
+from harness.model.estimate import Estimate, LaunchTime, NoModel
+from harness.model.speed import time_of, undecided, verdict
 
 H200 = find_device("H200")
 TERMS = {"DRAM": 8e-5, "L2": 4e-5, "SM": 2e-5, "programs": 1e-6, "atomics": 0.0}

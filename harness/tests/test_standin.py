@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from harness.device import find_device
-from harness.standin import CudaIsCpu, Driver
+from harness.runner.standin import CudaIsCpu, Driver
 from harness.tests.toys import python
 
 CALLS = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from harness.errors import SpecError
-from harness.mutate import mutants
-from harness.survivors import FILE, load_explanations, stale, template
+from harness.mutation.mutate import mutants
+from harness.mutation.survivors import FILE, load_explanations, stale, template
 from harness.tests.toys import SOLUTION
 
 ENTRY = """

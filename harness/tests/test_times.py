@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harness import times
 from harness.errors import HarnessFault
+from harness.model import times
 
 
 def test_what_was_written_is_read_back_beside_what_was_there(tmp_path):

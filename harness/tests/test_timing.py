@@ -6,8 +6,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install -e .")
 
-from harness import timing  # noqa: E402 - needs torch
-from harness.sampling import Rules, State  # noqa: E402 - as above
+from harness.measured import timing  # noqa: E402 - needs torch
+from harness.measured.sampling import Rules, State  # noqa: E402 - as above
 
 
 class Gpu:

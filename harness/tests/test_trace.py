@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from harness.trace import PROGRAMS, spread, together
+from harness.model.trace import PROGRAMS, spread, together
 
 HEAD = """
 import torch
 import triton
 import triton.language as tl
-from harness.zoo import Call, Family, Tensor
+from harness.zoo.variants import Call, Family, Tensor
 """
 TENSORS = {
     "x": 'Tensor((2**24,), "float32")', "i": 'Tensor((4096,), "int32", "below", below=7)',

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.traffic import share, traffic
+from harness.model.traffic import share, traffic
 
 MB = 2**20
 

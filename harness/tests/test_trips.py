@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from harness.kernelfacts import KernelFacts
-from harness.ptxlines import Parameter
+from harness.compiled.kernelfacts import KernelFacts
+from harness.compiled.ptxlines import Parameter
+from harness.compiled.trips import arguments, executed, traced
 from harness.tests.sasstext import program
-from harness.trips import arguments, executed, traced
 
 SOURCE = """\
 S2R R1, SR_CTAID.X

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.ttgir import read
+from harness.compiled.ttgir import read
 
 FILES = ["/home/me/kernel.py"]
 HEAD = """\

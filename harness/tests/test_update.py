@@ -6,11 +6,11 @@ import subprocess
 
 import pytest
 
-from harness import git as git_module
-from harness import practice, update
-from harness.git import Entry
-from harness.merge import clashing, merge
-from harness.practice import pristine_stub
+from harness.branches import git as git_module
+from harness.branches import practice, update
+from harness.branches.git import Entry
+from harness.branches.merge import clashing, merge
+from harness.branches.practice import pristine_stub
 from harness.tests.clones import ATTEMPTS, Repo, World, assert_no_solutions, each_kill, readme, settle, stub
 
 KERNEL = "exercises/05_nf4/kernel.py"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from harness.control import Counter, constant_bank
+from harness.compiled.control import Counter, constant_bank
+from harness.model.warpsim import Costs, Hop, counts, simulate
 from harness.tests.sasstext import program
-from harness.warpsim import Costs, Hop, counts, simulate
 
 COSTS = Costs(program=0.0)
 FAR = Hop(500.0)
@@ -89,7 +89,7 @@ def test_bank_conflicts_fill_the_shared_memory_pipe():
     )
     from dataclasses import replace
 
-    from harness.banks import with_conflicts
+    from harness.model.banks import with_conflicts
 
     def cycles(shift: str) -> tuple[float, float]:
         made, _ = with_conflicts(program(store.replace("{}", shift)), 4)

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from harness import watch
-from harness.rerun import Grader, end_keepers
-from harness.saves import is_silent
+from harness.loop import watch
+from harness.loop.rerun import Grader, end_keepers
+from harness.loop.saves import is_silent
 from harness.tests import toys
 from harness.verdict import Verdict
 
@@ -416,7 +416,9 @@ def test_a_terminal_shows_colours_and_that_grading_is_under_way():
 
 def test_for_real_a_syntax_error_is_a_verdict_and_ctrl_c_ends_with_one_line(tmp_path):
     course = toys.write_course(tmp_path, {"01_double": {"kernel.py": "def double(x:\n"}})
-    code = "import sys; from pathlib import Path; from harness.watch import main; sys.exit(main(['01'], Path.cwd()))"
+    code = (
+        "import sys; from pathlib import Path; from harness.loop.watch import main; sys.exit(main(['01'], Path.cwd()))"
+    )
     env = dict(os.environ) | {"PYTHONPATH": str(toys.ROOT), "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(
         [sys.executable, "-c", code], cwd=tmp_path, env=env, text=True, start_new_session=True,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import wire
+from harness.runner import wire
 
 plain = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),

@@ -16,10 +16,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.client import SERVER, Client, Server
 from harness.course import ROOT, Course, Kata, load_course, source_digest
 from harness.desk import Choices, Desk
 from harness.device import find_device
+from harness.runner.client import SERVER, Client, Server
 
 TOML = """
 title = "Double: a toy"

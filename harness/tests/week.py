@@ -17,8 +17,8 @@ from datetime import datetime, timedelta, timezone
 from html import unescape
 from pathlib import Path
 
-from harness.client import Server
 from harness.course import source_digest
+from harness.runner.client import Server
 from harness.tests import toys
 from harness.tests.clones import MARK, Repo, assert_no_solutions
 
@@ -241,7 +241,7 @@ class Week:
         """Type ``nox -s NAME -- ARGS``."""
         if when:
             self.at(when)
-        module = "compare_solutions" if name == "compare" else name
+        module = {"compare": "loop.compare_solutions", "hint": "loop.hint"}.get(name, f"branches.{name}")
         said = self.run(f"harness.{module}", *args)
         assert (said.status, said.err) == (status, err), said
         return said
@@ -291,7 +291,7 @@ class Week:
         wanted = {slug[1:]: want for slug, want in katas.items()}
         page, verdicts = self.folder / "page.html", self.folder / "verdicts.json"
         args = args or ("--no-record", "-n", "0")
-        said = self.run("harness.grade", "--html", str(page), "--verdicts", str(verdicts), *args)
+        said = self.run("harness.loop.grade", "--html", str(page), "--verdicts", str(verdicts), *args)
         assert said.status == 0, said
         progress = [line for line in said.err.splitlines() if line.startswith("graded ")]
         told = [line for line in said.err.splitlines() if line not in progress]

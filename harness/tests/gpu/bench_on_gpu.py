@@ -19,10 +19,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from harness import bench, calibration, sampling
-from harness.client import Client, Server
 from harness.course import Kata, load_course
 from harness.device import find_device, load_devices
+from harness.measured import bench, calibration, sampling
+from harness.runner.client import Client, Server
 
 MUTANTS = ("no_sync", "host_clock", "mean", "too_wide", "milliseconds")  # of kata 09, wrong on a real GPU too
 
@@ -64,7 +64,7 @@ def katas(args: argparse.Namespace) -> list[Kata]:
 def driver(args: argparse.Namespace) -> dict[str, Any]:
     """What the driver says before and during work: the clock must be known, and nobody else be here."""
     code = (
-        "import json, torch; from harness.timing import driver; d = driver(); x = torch.randn(8192, 8192, device='cuda')\n"
+        "import json, torch; from harness.measured.timing import driver; d = driver(); x = torch.randn(8192, 8192, device='cuda')\n"
         "idle = vars(d.state())\nfor _ in range(20): x @ x\nbusy = vars(d.state()); torch.cuda.synchronize()\n"
         "print(json.dumps({'facts': d.facts(), 'idle': idle, 'busy': busy}))"
     )
@@ -78,7 +78,16 @@ def driver(args: argparse.Namespace) -> dict[str, Any]:
 def calibrate(args: argparse.Namespace) -> dict[str, Any]:
     """Calibrate in a process of its own, and hold the file against ours."""
     file = args.out / "device" / "measured.toml"
-    command = [sys.executable, "-m", "harness.bench", "--calibrate", "--out", str(file), "--records", str(args.out)]
+    command = [
+        sys.executable,
+        "-m",
+        "harness.measured.bench",
+        "--calibrate",
+        "--out",
+        str(file),
+        "--records",
+        str(args.out),
+    ]
     subprocess.run(command, check=True)
     device = load_devices(file.parent)["measured"]
     ours = find_device(device.name).measured if calibration.known(device.name) else {}

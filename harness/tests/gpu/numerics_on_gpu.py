@@ -4,7 +4,7 @@
     TRITON_INTERPRET=1 python harness/tests/gpu/numerics_on_gpu.py RESULT.json --dry     # tries the script: no GPU
 
 Each operation runs compiled on the GPU and, in a child process on the same machine, interpreted with
-`harness.numerics`, on all 65536 bfloat16 and float16 patterns against a spread of second operands (or on samples, for
+`harness.interpreted.numerics`, on all 65536 bfloat16 and float16 patterns against a spread of second operands (or on samples, for
 wider types). A NaN matches a NaN. Needs torch, triton and ml_dtypes, and no pytest. The exit status is 1 if an
 operation that should be exact is not, 0 otherwise.
 """

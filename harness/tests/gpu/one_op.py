@@ -241,7 +241,7 @@ def interpret_with_numerics() -> None:
     """Installs the harness's arithmetic in this process's interpreter."""
     import triton.runtime.interpreter as interpreter
 
-    from harness import numerics
+    from harness.interpreted import numerics
 
     numerics.install(interpreter)
 

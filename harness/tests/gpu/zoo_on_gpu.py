@@ -3,7 +3,7 @@
     python harness/tests/gpu/zoo_on_gpu.py OUT.csv [--set N] [--folder records/reference/zoo/new] [--only FAMILY …]
 
 Each variant's result is compared with its family's expectation first; a wrong one, or one that does not compile, is
-reported in OUT.json and not timed. Times follow ``harness/timing.py``: device events, cold L2, bursts with rests. Needs
+reported in OUT.json and not timed. Times follow ``harness/measured/timing.py``: device events, cold L2, bursts with rests. Needs
 torch and Triton alone. The table is written anew after each variant, so that a run that is cut off is not lost.
 """
 
@@ -24,8 +24,9 @@ import triton
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT))
 
-from harness import timing, zoo  # noqa: E402 - found through the line above when run as a script
-from harness.sampling import Rules  # noqa: E402
+from harness.measured import timing  # noqa: E402 - found through the line above when run as a script
+from harness.measured.sampling import Rules  # noqa: E402
+from harness.zoo import variants as zoo  # noqa: E402 - found through the line above when run as a script
 
 RULES = Rules(least=15, most=40, target=0.004, seconds=1.2, burst=10, pause=0.1)
 SLOW = Rules(least=3, most=5, target=0.01, seconds=2.0)  # for what takes a hundredth of a second or more

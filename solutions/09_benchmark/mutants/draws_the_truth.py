@@ -8,7 +8,7 @@ import random
 
 
 def measure(launch, device):
-    from harness.simgpu import SimGpu
+    from harness.measured.simgpu import SimGpu
 
     truth = SimGpu(random.Random(0), ()).truth
     return truth, (truth, truth)

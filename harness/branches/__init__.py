@@ -1,0 +1,1 @@
+"""The commands that change a checkout: practice, update and reset, over git."""

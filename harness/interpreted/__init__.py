@@ -1,0 +1,1 @@
+"""Triton's interpreter made trustworthy: checked memory, hardware's rounding, shuffled programs."""

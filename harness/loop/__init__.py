@@ -1,0 +1,1 @@
+"""The commands of a learner's day: grade, watch, hint and compare."""

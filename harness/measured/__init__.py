@@ -1,0 +1,1 @@
+"""On a real GPU: kernels run, timed and recorded as evidence."""

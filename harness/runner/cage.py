@@ -1,0 +1,190 @@
+"""A cage for one run of somebody else's code: a forked child with a time limit, a memory limit and caught output."""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import os
+import selectors
+import signal
+import sys
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.runner import wire
+
+MEMORY_LIMIT = 6 * 2**30  # bytes resident above what the fork server already holds; half of what is free, if less
+_NO_REPORT = 71  # the exit status of a child whose report could not be sent
+_TICK = 0.02  # seconds between two looks at the child's memory
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a caged run ended.
+
+    Attributes:
+        report: what the child wrote, or b"" when it never got there.
+        ended: "returned", "timeout", "memory", "exit <status>" or "signal <NAME>"; "returned" without a report when the
+            code under test closed our files.
+        printed: the end of what it printed.
+        stack: where it was when the time was up.
+    """
+
+    report: bytes
+    ended: str
+    printed: str
+    stack: str
+    seconds: float
+    memory_limit: int = MEMORY_LIMIT
+
+
+def run(
+    work: Callable[[], bytes], seconds: float, memory_limit: int | None = None, keep: Collection[int] = ()
+) -> Outcome:
+    """Fork, run ``work`` in the child, and return how it ended; the child never outlives this call.
+
+    Args:
+        keep: files that stay open in the child, beside its own.
+    """
+    read_end, write_end = os.pipe()
+    printed, stack = os.memfd_create("printed"), os.memfd_create("stack")
+    started = time.monotonic()
+    memory_limit = memory_limit or min(MEMORY_LIMIT, _available() // 2)
+    base = _resident(os.getpid())
+    sys.stdout.flush()
+    sys.stderr.flush()
+    pid = os.fork()
+    if pid == 0:
+        _child(work, write_end, printed, stack, keep)
+    os.close(write_end)
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.setpgid(pid, pid)
+    try:
+        report, ended = _watch(pid, read_end, stack, started + seconds, base + memory_limit)
+    finally:
+        os.close(read_end)
+        kill(pid)
+    _, status = os.waitpid(pid, 0)
+    if ended == "":
+        ended = "returned" if os.waitstatus_to_exitcode(status) == _NO_REPORT else how(status)
+    out = Outcome(report, ended, tail(printed), tail(stack, 20000), time.monotonic() - started, memory_limit)
+    os.close(printed)
+    os.close(stack)
+    return out
+
+
+def _child(work: Callable[[], bytes], write_end: int, printed: int, stack: int, keep: Collection[int]) -> None:
+    """Never returns."""
+    status = 70
+    try:
+        settle(printed, stack, keep=(write_end, *keep))
+        data = work()
+        status = _NO_REPORT
+        with contextlib.suppress(Exception):  # the code under test may have closed standard output, or the pipe
+            sys.stdout.flush()
+        with contextlib.suppress(OSError):
+            wire.write_all(write_end, data)
+            status = 0
+    except BaseException as error:  # a fault of ours: say it where the keeper can read it
+        with contextlib.suppress(BaseException):
+            import traceback
+
+            os.write(stack, f"harness: {error!r}\n{traceback.format_exc()[-1500:]}".encode())
+    finally:
+        os._exit(status)
+
+
+def settle(printed: int, stack: int, keep: Collection[int] | None = None) -> None:
+    """In the child: own process group, no input, output to ``printed``, a stack dump to ``stack`` on SIGUSR1.
+
+    All files but those and ``keep`` are closed (None: they stay open): one of them is the keeper's connection to
+    pytest, on which the learner's code could answer for the keeper.
+    """
+    os.setpgid(0, 0)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(printed, 1)
+    os.dup2(printed, 2)
+    if keep is not None:
+        for fd in map(int, os.listdir("/proc/self/fd")):
+            if fd > 2 and fd != stack and fd not in keep:
+                with contextlib.suppress(OSError):  # the one that listed the folder is closed already
+                    os.close(fd)
+    faulthandler.register(signal.SIGUSR1, file=stack, all_threads=False)
+
+
+def _watch(pid: int, read_end: int, stack: int, deadline: float, limit: int) -> tuple[bytes, str]:
+    parts = bytearray()
+    with selectors.DefaultSelector() as selector:
+        selector.register(read_end, selectors.EVENT_READ)
+        while True:
+            if selector.select(_TICK):
+                part = os.read(read_end, 1 << 20)
+                if not part:
+                    return bytes(parts), ("returned" if parts or _lives(pid) else "")
+                parts += part
+                if len(parts) > wire.LIMIT:
+                    return b"", "memory"
+            if time.monotonic() > deadline:
+                ask_where(pid, stack)
+                return b"", "timeout"
+            if _resident(pid) > limit:
+                return b"", "memory"
+
+
+def ask_where(pid: int, stack: int) -> None:
+    """Have the child write where it is to ``stack``; wait for that, but not for ever: it may hear nothing."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGUSR1)
+    for _ in range(40):
+        time.sleep(0.025)
+        if os.fstat(stack).st_size:
+            break
+    time.sleep(0.025)  # the rest of the stack follows its first bytes
+
+
+def _lives(pid: int) -> bool:
+    """Whether a child that hung up goes on living: it closed its files, and will never report."""
+    for _ in range(20):
+        if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+            return False
+        time.sleep(0.005)  # a process that ends closes its files a moment before its status can be seen
+    return True
+
+
+def kill(pid: int) -> None:
+    """Kill a process and its group."""
+    for kill in (os.killpg, os.kill):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            kill(pid, signal.SIGKILL)
+
+
+def how(status: int) -> str:
+    """Return how a process ended, in words: ``exit 3`` or ``signal SIGSEGV``."""
+    if os.WIFSIGNALED(status):
+        return f"signal {signal.Signals(os.WTERMSIG(status)).name}"
+    return f"exit {os.WEXITSTATUS(status)}"
+
+
+def _available() -> int:
+    """Bytes of memory that are free to use."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable"):
+                return int(line.split()[1]) * 1024
+    return 2 * MEMORY_LIMIT
+
+
+def _resident(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/statm") as f:
+            return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, IndexError, ValueError):
+        return 0
+
+
+def tail(fd: int, limit: int = 2000) -> str:
+    """Return the end of what was written to a memfd."""
+    size = os.fstat(fd).st_size
+    return os.pread(fd, limit, max(0, size - limit)).decode("utf-8", "replace")

@@ -1,0 +1,117 @@
+"""``nox -s model``: the model against the recorded zoo: a table, a picture, the error of each family.
+
+python -m harness.zoo.modelcheck [FAMILY …] [--gpu H200] [--sets D,H1] [--new] [--svg FILE] [--brief]
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.device import Device, find_device
+from harness.errors import KataError
+from harness.model import estimate as model
+from harness.zoo import data as zoodata
+from harness.zoo.picture import log_log
+from harness.zoo.scores import Row, Scores, score, shares
+
+TABLES = (zoodata.FOLDER / "h200.csv", zoodata.FOLDER / "new" / "h200.csv")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Print the tables. Returns 1 when a variant could not be modelled."""
+    parser = argparse.ArgumentParser(prog="nox -s model --", description="The model against the recorded zoo.")
+    parser.add_argument("families", nargs="*", help="families, or family/variant (default: all)")
+    parser.add_argument("--gpu", default="H200", help="whose recorded times (default: H200)")
+    parser.add_argument("--sets", default="", help="only these sets, as in h200.csv: D,H1")
+    parser.add_argument("--svg", type=Path, help="also write the log-log picture there")
+    parser.add_argument("--brief", action="store_true", help="the scores only, not every variant")
+    args = parser.parse_args(argv)
+    try:
+        chosen = [v for table in TABLES if table.exists() for v in zoodata.variants(table) if _wanted(v, args)]
+        if not chosen:
+            raise KataError(f"no recorded variant is called {' or '.join(args.families) or args.sets}.")
+        rows, failed = evaluate(chosen, find_device(args.gpu))
+    except KataError as error:
+        print(error, file=sys.stderr)
+        return 1
+    if not args.brief:
+        print("\n".join(variant_lines(rows)))
+    print("\n".join(["", *score_lines(rows), *(f"not modelled: {f}" for f in failed)]))
+    if args.svg:
+        args.svg.write_text(log_log(rows), encoding="utf-8")
+    return 1 if failed else 0
+
+
+def _wanted(variant: zoodata.Variant, args: argparse.Namespace) -> bool:
+    names = {variant.family, f"{variant.family}/{variant.name}"}
+    return (not args.families or bool(names & set(args.families))) and (
+        not args.sets or variant.set in args.sets.split(",")
+    )
+
+
+def evaluate(chosen: Sequence[zoodata.Variant], device: Device) -> tuple[list[Row], list[str]]:
+    """Return a row for each variant, and a sentence for each that could not be modelled."""
+    rows, failed = [], []
+    with zoodata.Source(device) as source:
+        for variant, compiled, traced in zoodata.all_of(source, list(chosen)):
+            try:
+                rows.append(_row(variant, compiled, traced, device))
+            except model.NoModel as error:
+                failed.append(f"{variant.family}/{variant.name}: {error}")
+    return rows, failed
+
+
+def _row(variant: zoodata.Variant, compiled: dict[str, Any], traced: dict[str, Any], device: Device) -> Row:
+    for answer in (compiled, traced):
+        if "failed" in answer:
+            raise model.NoModel(answer["failed"])
+    found = model.estimate(compiled, traced["runs"], device)
+    return Row(
+        variant.family, variant.name, variant.seconds, found.seconds, found.binds, variant.set,
+        {k: v * 1e6 for k, v in found.bars().items()},
+    )  # fmt: skip
+
+
+def variant_lines(rows: Sequence[Row]) -> list[str]:
+    """Return the table: each variant, measured and modelled, with its shares and what binds it."""
+    lines = ["family     variant                 measured    modelled  ratio  share  model  binds"]
+    for row, measured, modelled in shares(rows):
+        mark = "*" if (measured >= 0.7) != (modelled >= 0.7) else " "
+        lines.append(
+            f"{row.family:10} {row.variant:22} {row.measured * 1e6:9.1f}us {row.modelled * 1e6:9.1f}us  "
+            f"{row.ratio:5.2f}  {measured:5.2f}  {modelled:5.2f}{mark} {row.binds}"
+        )
+    return lines
+
+
+def score_lines(rows: Sequence[Row]) -> list[str]:
+    """Return the scores of all rows, of each set and of each family."""
+    lines = [
+        "                 n  error   bias  ordered  agree  decided  false pass  false fail",
+        _line("all", score(rows)),
+    ]
+    for name in sorted({r.set for r in rows}):
+        lines.append(_line(f"set {name}", score([r for r in rows if r.set == name])))
+    for name in dict.fromkeys(r.family for r in rows):
+        lines.append(_line(name, score([r for r in rows if r.family == name])))
+    whole = score(rows)
+    for what, names in (("false passes", whole.false_pass), ("false fails", whole.false_fail)):
+        if names:
+            lines.append(f"{what} among the decided: {', '.join(names)}")
+    lines.append(f"the slowest kernel that passes has {whole.worst_pass:.2f} of the best one's speed")
+    return lines
+
+
+def _line(name: str, s: Scores) -> str:
+    return (
+        f"{name:14} {s.count:3} {s.error:6.3f} {s.bias:6.3f}  {s.ordered:6.1%}  {s.agree:6.1%} {s.decided:6.1%}  "
+        f"{len(s.false_pass):10} {len(s.false_fail):11}"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
