@@ -10,7 +10,7 @@ CODE = """
 import sys, triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from harness import cuda_device, gpu_probes
+from harness.measured import cuda_device, gpu_probes
 kernels = [
     (gpu_probes.empty_kernel, {"out_ptr": "*i32"}, {}),
     (gpu_probes.read_kernel, {"x_ptr": "*i32", "out_ptr": "*i32", "blocks": "i32", "repeats": "i32"}, {"BLOCK": 4096}),

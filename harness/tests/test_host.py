@@ -88,7 +88,7 @@ LOOKS = {
     "frames": "import sys\ndef measure(launch, device):\n    sys._getframe(1)\n    return 1e-3, (1e-3, 1e-3)\n",
     "processes": "def measure(launch, device):\n    open('/proc/self/cmdline')\n    return 1e-3, (1e-3, 1e-3)\n",
     "harness": "def measure(launch, device):\n    import harness.measured.simgpu\n    return 1e-3, (1e-3, 1e-3)\n",
-    "at import": "from harness import simgpu\ndef measure(launch, device):\n    return 1e-3, (1e-3, 1e-3)\n",
+    "at import": "from harness.measured import simgpu\ndef measure(launch, device):\n    return 1e-3, (1e-3, 1e-3)\n",
     "reference": f"def measure(launch, device):\n    open({str(KATA / 'reference.py')!r})\n    return 1e-3, (1e-3, 1e-3)\n",
 }
 

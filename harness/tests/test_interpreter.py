@@ -98,7 +98,7 @@ def test_a_class_that_moved_takes_its_names_along(fake_triton):
 
 SCRIPT = """
 import importlib
-from harness import interpreter
+from harness.interpreted import interpreter
 print(interpreter.missing_seams())
 for module, path in aot.SEAMS:
     thing = importlib.import_module(module)

@@ -172,7 +172,8 @@ same = lambda a, b: a.dtype == b.dtype and torch.equal(a.view(torch.int16), b.re
 found = {"golden": golden, "kernel": []}
 found["reference"] = [same(nf4.reference(p, s, d), e) for p, s, d, e in jobs]
 if kernel.exists():
-    from harness import interpreter, standin, wire
+    from harness.interpreted import interpreter
+    from harness.runner import standin, wire
     from harness.runner.child import Blobs, Plan, run_calls
     from harness.device import find_device
     from harness.spec import load_spec

@@ -71,7 +71,7 @@ def test_the_driver_s_benchmark_runs_once_and_reports_a_number():
 
 SCRIPT = """
 from harness.device import find_device
-from harness import standin
+from harness.runner import standin
 import torch
 standin.install(find_device("T4"))
 import triton
