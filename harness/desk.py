@@ -16,7 +16,7 @@ from harness.course import Kata
 from harness.device import Device
 from harness.errors import HarnessFault
 from harness.gate import coarse, measured
-from harness.model import speed, times
+from harness.model import times
 from harness.runner.client import Client
 from harness.spec import Case
 from harness.verdict import TestFacts
@@ -125,7 +125,7 @@ class Desk:
     def _send_compile(self, case: Case) -> None:
         if case.key() not in self.compiling:
             self.compiling[case.key()] = case
-            model = {"model": speed.MODEL_SECONDS} if case.role == "bench" and self._is_modelled(case) else {}
+            model = {"model": _model().MODEL_SECONDS} if case.role == "bench" and self._is_modelled(case) else {}
             self.connect("compile").send(self.request(case, **model))
 
     def _is_modelled(self, case: Case) -> bool:
@@ -238,7 +238,7 @@ class Desk:
 
     def _modelled(self, case: Case) -> dict[str, Any]:
         """Model one bench shape and hold it against the reference's modelled time."""
-        gpu, kata = self.choices.gpu, self.kata
+        gpu, kata, speed = self.choices.gpu, self.kata, _model()
         try:
             ours = self._time(self.connect_compile(case), case, self.file)
             version = self._triton(case)
@@ -255,7 +255,7 @@ class Desk:
         def trace(layouts: list[Any]) -> dict[str, Any]:
             return self.connect("interpret").ask(self.request(case, file=str(file), layouts=layouts))
 
-        return speed.time_of(compiled, trace, self.choices.gpu)
+        return _model().time_of(compiled, trace, self.choices.gpu)
 
     def _triton(self, case: Case) -> str:
         model = self.compiled[case.key()]["model"]
@@ -263,7 +263,7 @@ class Desk:
 
     def modelled_time(self, case: Case) -> Any:
         """Return the modelled time of this file at one bench shape. Raises NoModel."""
-        request = self.request(case, model=speed.MODEL_SECONDS)
+        request = self.request(case, model=_model().MODEL_SECONDS)
         return self._time(self.connect("compile").ask(request), case, self.file)
 
     def _host_speed(self) -> dict[str, Any]:
@@ -294,6 +294,13 @@ class Desk:
             return facts
         moved = cost["bytes_read"] + cost["bytes_written"]
         return facts | {"speed": facts["speed"] | {"bound": sentence(asked, moved, seconds, self.choices.gpu)}}
+
+
+def _model() -> Any:
+    """The speed model, imported (a tenth of a second) while the fork server loads torch, not before it starts."""
+    from harness.model import speed
+
+    return speed
 
 
 def _counts(facts: dict[str, Any], bench: list[dict[str, Any]]) -> dict[str, Any]:

@@ -9,9 +9,10 @@ import json
 import os
 import socket
 import struct
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
 _LENGTH = struct.Struct("<Q")
 LIMIT = 1 << 32
@@ -73,6 +74,8 @@ def unpack(data: bytes) -> tuple[dict[str, Any], list[bytes]]:
 
 def array(described: dict[str, Any], blobs: list[bytes]) -> np.ndarray:
     """Return the array that a report describes as ``{"blob": i, "dtype": …, "shape": …}``."""
+    import numpy as np  # not needed by pytest's own process, which starts faster without
+
     flat = np.frombuffer(blobs[described["blob"]], np.dtype(described["dtype"]))
     return flat.reshape(described["shape"])
 
