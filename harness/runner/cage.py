@@ -18,6 +18,7 @@ from harness.runner import wire
 MEMORY_LIMIT = 6 * 2**30  # bytes resident above what the fork server already holds; half of what is free, if less
 _NO_REPORT = 71  # the exit status of a child whose report could not be sent
 _TICK = 0.02  # seconds between two looks at the child's memory
+_PATIENCE = 5  # times the limit: after so long a child is given up, whatever else the machine had to do
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,8 @@ def run(
     """Fork, run ``work`` in the child, and return how it ended; the child never outlives this call.
 
     Args:
+        seconds: how long it may take. Time in which it was ready to run and a busy machine served others counts for
+            nothing, up to some times this limit.
         keep: files that stay open in the child, beside its own.
     """
     read_end, write_end = os.pipe()
@@ -62,7 +65,7 @@ def run(
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.setpgid(pid, pid)
     try:
-        report, ended = _watch(pid, read_end, stack, started + seconds, base + memory_limit)
+        report, ended = _watch(pid, read_end, stack, seconds, base + memory_limit)
     finally:
         os.close(read_end)
         kill(pid)
@@ -114,8 +117,8 @@ def settle(printed: int, stack: int, keep: Collection[int] | None = None) -> Non
     faulthandler.register(signal.SIGUSR1, file=stack, all_threads=False)
 
 
-def _watch(pid: int, read_end: int, stack: int, deadline: float, limit: int) -> tuple[bytes, str]:
-    parts = bytearray()
+def _watch(pid: int, read_end: int, stack: int, seconds: float, limit: int) -> tuple[bytes, str]:
+    parts, started = bytearray(), time.monotonic()
     with selectors.DefaultSelector() as selector:
         selector.register(read_end, selectors.EVENT_READ)
         while True:
@@ -126,7 +129,8 @@ def _watch(pid: int, read_end: int, stack: int, deadline: float, limit: int) -> 
                 parts += part
                 if len(parts) > wire.LIMIT:
                     return b"", "memory"
-            if time.monotonic() > deadline:
+            taken = time.monotonic() - started
+            if taken > seconds and (taken > _PATIENCE * seconds or taken - _queued(pid) > seconds):
                 ask_where(pid, stack)
                 return b"", "timeout"
             if _resident(pid) > limit:
@@ -174,6 +178,15 @@ def _available() -> int:
             if line.startswith("MemAvailable"):
                 return int(line.split()[1]) * 1024
     return 2 * MEMORY_LIMIT
+
+
+def _queued(pid: int) -> float:
+    """Seconds for which a process was ready to run while no processor was free for it; 0 where Linux does not say."""
+    try:
+        with open(f"/proc/{pid}/schedstat") as f:
+            return int(f.read().split()[1]) * 1e-9
+    except (OSError, IndexError, ValueError):
+        return 0.0
 
 
 def _resident(pid: int) -> int:

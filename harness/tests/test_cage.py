@@ -55,6 +55,46 @@ def test_a_child_that_does_not_end_is_killed_in_time_and_says_where_it_was():
     assert "in spin" in outcome.stack
 
 
+@pytest.mark.skipif(
+    not Path("/proc/self/schedstat").exists(), reason="this Linux does not say how long a process waits"
+)
+def test_time_that_a_busy_machine_gives_to_others_does_not_count():
+    here = os.sched_getaffinity(0)
+
+    def work():
+        while time.process_time() < start + 0.5:
+            pass
+        return b"done"
+
+    start = 0.0  # a forked child's own clock of processor time starts at zero
+    one = min(here)
+    others = []
+    os.sched_setaffinity(0, {one})  # the children stay on one processor, beside three others that never rest
+    try:
+        for _ in range(3):
+            others.append(os.fork())
+            if others[-1] == 0:
+                while True:
+                    pass
+        outcome = cage.run(work, 1.0)
+    finally:
+        os.sched_setaffinity(0, here)
+        for pid in others:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+
+    assert (outcome.ended, outcome.report) == ("returned", b"done")
+    assert outcome.seconds > 1.0
+
+
+def test_a_child_that_gets_no_processor_at_all_is_given_up(monkeypatch):
+    monkeypatch.setattr(cage, "_queued", lambda pid: 1e9)
+    started = time.monotonic()
+
+    assert cage.run(lambda: time.sleep(60) or b"", 0.2).ended == "timeout"
+    assert 1.0 <= time.monotonic() - started < 10
+
+
 def test_memory_is_limited():
     outcome = cage.run(
         lambda: len(bytearray(os.urandom(1)) * 2_000_000_000).to_bytes(8, "big"), 30, memory_limit=50_000_000
