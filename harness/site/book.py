@@ -11,10 +11,13 @@ from typing import Any
 
 from harness.course import ROOT
 from harness.site import pages
+from harness.site.dialect import Context, markdown
 from harness.site.faults import LessonError
 from harness.site.lesson import SLUG, Lesson, load_lesson, load_reference
 from harness.site.progress import Progress, read_progress
+from harness.site.terms import Term, explained, words_page
 
+WORDS_IDEA = "Each word as the lesson that needs it first explains it; a link leads there."
 LIMIT = 500_000  # bytes of a page: what a slow connection or an old phone bears
 
 
@@ -26,6 +29,7 @@ class Book:
         arc: the groups of ``arc.toml``: title, why, lessons (slugs, also of those nobody wrote yet).
         lessons, references: in their order.
         progress: by kata id, of every lesson in the arc.
+        terms: the words that lessons explain, each by the first that does.
     """
 
     root: Path
@@ -33,6 +37,7 @@ class Book:
     lessons: tuple[Lesson, ...]
     references: tuple[Lesson, ...]
     progress: dict[str, Progress]
+    terms: dict[str, Term]
 
     @property
     def shared(self) -> Path:
@@ -72,7 +77,18 @@ def load_book(root: Path = ROOT, records: Path | None = None, only: str = "") ->
         for file in sorted((folder / "reference").glob("*.md"))
     )
     progress = read_progress(records or root / "records", [slug[3:] for slug in slugs])
-    return Book(root, tuple(arc), lessons, references, progress)
+    terms: dict[str, Term] = {}
+    for lesson in lessons:
+        context = Context(f"lessons/{lesson.slug}/lesson.md", pair=lesson.pair)
+        terms = explained(markdown(context), lesson.body, lesson.slug) | terms
+    return Book(root, tuple(arc), lessons, (*references, _words(folder, terms)), progress, terms)
+
+
+def _words(folder: Path, terms: dict[str, Term]) -> Lesson:
+    """Return the page of all terms, which nobody writes."""
+    front = {"title": "The words", "short": "Words", "idea": WORDS_IDEA, "needs": [], "sources": [], "depends": []}
+    file = folder / "reference" / f"{pages.WORDS}.md"
+    return Lesson(pages.WORDS, file.parent, file, front, words_page(terms.values()), {}, is_reference=True)
 
 
 def _sound(loads: Iterable[tuple[Callable[[], Lesson], str, str]]) -> tuple[Lesson, ...]:

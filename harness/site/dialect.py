@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape, unescape
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from latex2mathml.converter import convert
 from markdown_it import MarkdownIt
@@ -23,6 +24,9 @@ from harness.errors import did_you_mean
 from harness.site.code import block as code_block
 from harness.site.code import harness_block
 from harness.site.faults import LessonError
+
+if TYPE_CHECKING:
+    from harness.site.terms import Term
 
 BLOCKS = ("note", "figure", "world", "mistake", "takeaway")
 _SPAN_CLASSES = ("nowrap",)
@@ -38,6 +42,7 @@ class Context:
         pair: names of the two data colours, blue first.
         resolve: from a link such as ``lesson:05_nf4`` to an address, or None where it leads nowhere yet.
         folder: of the lesson, where its figures lie.
+        own, earlier: the terms that this page explains, and those that others do, by their word.
     """
 
     where: str
@@ -45,6 +50,8 @@ class Context:
     pair: Sequence[str] = ()
     resolve: Callable[[str], str | None] = lambda href: href
     folder: Path | None = None
+    own: Mapping[str, Term] = field(default_factory=dict)
+    earlier: Mapping[str, Term] = field(default_factory=dict)
 
     @property
     def tones(self) -> dict[str, str]:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from markdown_it.token import Token
 
+from harness.site import terms
 from harness.site.dialect import Context, markdown, plain, unbroken
 from harness.site.faults import LessonError
 
@@ -56,6 +57,7 @@ class Markup:
     def page(self, source: str) -> Rendered:
         """Return a whole text: sections, worlds at full width, notes beside what they follow."""
         tokens = self.md.parse(unbroken(source))
+        terms.mark(tokens, self.context.own, self.context.earlier)
         out = Rendered("")
         parts: list[str] = []
         wrapped = in_section = False

@@ -18,9 +18,13 @@ from harness.site.dialect import Context, plain
 from harness.site.faults import LessonError
 from harness.site.lesson import Lesson
 from harness.site.markup import Markup, Rendered
+from harness.site.terms import Term
 
 if TYPE_CHECKING:
     from harness.site.book import Book
+
+
+WORDS = "words"  # the slug of the page that lists all terms
 
 
 def pages(book: Book, only: str = "") -> dict[str, str]:
@@ -40,6 +44,9 @@ def pages(book: Book, only: str = "") -> dict[str, str]:
         path = f"{folder}/index.html"
         made[path] = frame.lesson(lesson, markup, body)
         index += _entries(lesson, body, path)
+    for term in book.terms.values():
+        here = term.seen_from("")
+        index.append({"page": "Words", "title": term.word, "url": here.href, "text": plain(term.sentence)})
     made["index.html"] = frame.home(index)
     return made
 
@@ -147,7 +154,17 @@ def _context(book: Book, lesson: Lesson) -> Context:
         return href
 
     where = f"lessons/{lesson.file.parent.name}/{lesson.file.name}"
-    return Context(where, lesson.number, lesson.pair, resolve, lesson.folder)
+    own, earlier = _terms(book, lesson, top)
+    return Context(where, lesson.number, lesson.pair, resolve, lesson.folder, own, earlier)
+
+
+def _terms(book: Book, lesson: Lesson, top: str) -> tuple[dict[str, Term], dict[str, Term]]:
+    """Return the terms that a page explains and those that an earlier lesson does; a reference page follows all."""
+    order = book.slugs
+    own = {word: term for word, term in book.terms.items() if term.slug == lesson.slug}
+    before = order[: order.index(lesson.slug)] if lesson.slug in order else order
+    others = {} if lesson.slug == WORDS else book.terms
+    return own, {word: term.seen_from(top) for word, term in others.items() if term.slug in before}
 
 
 def _depends(lesson: Lesson, markup: Markup) -> list[tuple[str, str]]:
