@@ -284,7 +284,7 @@ class Desk:
         if facts["word"] != "pass":
             return facts | {"case": cases[0].id}
         spec = self.kata.spec
-        out = facts | measured(facts["timing"], spec.gate_gpu, facts["cost"], facts["gpu"], self.choices.gpu)
+        out = facts | measured(facts["timing"], spec.gate_gpu, facts["cost"], facts["gpu"])
         return self._with_bound(out, facts["cost"], statistics.median(facts["timing"]["ours_s"]))
 
     def _with_bound(self, facts: dict[str, Any], cost: dict[str, int], seconds: float) -> dict[str, Any]:

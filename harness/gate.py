@@ -59,43 +59,38 @@ def coarse(
     return reasons
 
 
-def measured(
-    timing: Mapping[str, Any], gate: float, cost: Mapping[str, int], gpu: str, device: Device
-) -> dict[str, Any]:
+def measured(timing: Mapping[str, Any], gate: float, cost: Mapping[str, int], gpu: str) -> dict[str, Any]:
     """Return ``word``, ``reason`` and ``speed`` of a bench shape that was timed.
 
     Args:
-        timing: ``timing.measure``'s result.
+        timing: ours_s and limit_s (seconds, raw), share with low and high (95 %), and what the limit is.
         gate: the share of the limit that is asked for.
         cost: ``cost()`` of the shape.
         gpu: the name of the GPU that ran it.
-        device: the GPU whose datasheet says which limit binds.
     """
     moved = cost["bytes_read"] + cost["bytes_written"]
     share, low, high = timing["share"], timing["low"], timing["high"]
+    if timing["limit"]["kind"] == "matmul":
+        binds, work = "tensor cores", f"{cost['flops'] / 1e9:,.0f} GFLOP"
+        what = "torch's matmul of as many operations"
+    else:
+        binds, work, what = "DRAM", f"{moved / 1e6:,.0f} MB", "a copy of as many bytes"
     speed = {
         "kind": "measured",
         "share": round(share, 4),
         "gate": gate,
         "band": [round(low, 4), round(high, 4)],
-        "binds": "DRAM",
+        "binds": binds,
     }
-    peak = max(device.peaks.values(), default=0.0)
-    if peak and cost["flops"] / peak > moved / device.mem_bw:
-        return {
-            "word": "undecided",
-            "reason": "this kata is bound by arithmetic, whose limit is not measured yet.",
-            "speed": speed,
-        }
-    ours, copy = (sorted(timing[k])[len(timing[k]) // 2] for k in ("ours_s", "limit_s"))
+    ours, limit = (sorted(timing[k])[len(timing[k]) // 2] for k in ("ours_s", "limit_s"))
     text = (
-        f"{ours * 1e6:,.0f} us on {gpu} for {moved / 1e6:,.0f} MB; a copy of as many bytes takes {copy * 1e6:,.0f} us: "
+        f"{ours * 1e6:,.0f} us on {gpu} for {work}; {what} takes {limit * 1e6:,.0f} us: "
         f"{share:.0%} of the limit ({low:.1%} to {high:.1%}), where {gate:.0%} is asked for"
     )
     if share > 1.1:
         return {
             "word": "undecided",
-            "reason": f"{text}. Faster than a copy of the bytes cannot be: measure again.",
+            "reason": f"{text}. Faster than that cannot be: measure again.",
             "speed": speed,
         }
     if high < gate:

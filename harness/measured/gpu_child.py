@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,8 @@ import torch
 from harness.diagnosis.compare import compare
 from harness.interpreted import launches
 from harness.interpreted.launches import Launch
-from harness.measured.timing import measure
+from harness.measured import timing
+from harness.measured.limit import limit_of
 from harness.runner.child import Blobs, Plan, describe_output
 from harness.runner.hostwatch import HostWatch
 from harness.runner.inputs import bits, make_inputs, map_tensors, named_tensors, span_bytes
@@ -30,7 +32,7 @@ _GUARD_BYTE = 0x5B
 _modules: dict[str, ModuleType] = {}
 _seen: list[Launch] = []
 _wired = False
-_recording = True  # off while calls are timed: looking at a launch takes the host longer than launching it
+_recording = True
 
 
 class Guards:
@@ -88,7 +90,7 @@ class GuardedWatch(HostWatch):
 
 def run_calls(spec: Spec, file: Path, contents: list[tuple[Any, ...]], blobs: Blobs) -> dict[str, Any]:
     """Load ``file`` (once), call its entry three times on the GPU and return what was seen."""
-    _wire_up()
+    wire_up()
     launches.source_files.add(str(file))
     seen: dict[str, Any] = {"calls": []}
     try:
@@ -119,15 +121,14 @@ def run_calls(spec: Spec, file: Path, contents: list[tuple[Any, ...]], blobs: Bl
 
 def time_calls(job: Job) -> dict[str, Any]:
     """Time the bench shape of ``job`` with real contents, and look at what the timed calls returned."""
-    global _recording
-    _wire_up()
+    wire_up()
     torch.set_num_threads(8)  # the contents of a real layer are drawn on the CPU
     full = make_inputs(job.spec, job.reference, dataclasses.replace(job.case, role="small"))
     try:
         if str(job.file) not in _modules:
             _modules[str(job.file)] = load_source(job.file, f"kata_{job.spec.id}")
         entry = find_entry(_modules[str(job.file)], job.spec.entry, job.spec.names)
-        sets = [tuple(map_tensors(a, lambda t: t.to("cuda").clone()) for a in full) for _ in range(2)]
+        sets = [tuple(map_tensors(a, lambda t: t.to(timing.DEVICE).clone()) for a in full) for _ in range(2)]
         last: list[Any] = [None, None]
 
         def caller(i: int) -> Callable[[], None]:
@@ -136,23 +137,37 @@ def time_calls(job: Job) -> dict[str, Any]:
 
             return call
 
-        _recording = False
-        timing = measure([caller(0), caller(1)], sum(job.cost()[k] for k in ("bytes_read", "bytes_written")))
-        problem = next((p for i in range(2) if (p := _sampled_problem(job, sets[i], last[i]))), "")
+        limit = limit_of(job.cost(), job.case.dtype, job.device)
+        scale = {"limit": limit.scale}
+        with unrecorded():
+            found = timing.contest([caller(0), caller(1)], {"limit": limit.work}, limit.rules, scale)
+        problem = next((p for i in range(2) if (p := sampled_problem(job, sets[i], last[i]))), "")
     except BaseException as error:
         return {"raised": raised(error, job.file).to_json()}
-    finally:
-        _recording = True
-    return {"timing": timing, "problem": problem, "gpu": torch.cuda.get_device_name()}
+    plain = found.to_json()
+    timed = {"ours_s": found.seconds["ours"], "limit_s": found.seconds["limit"], "limit": limit.to_json(job.cost())}
+    timed |= {k: plain[k] for k in ("share", "low", "high", "stopped", "discarded", "trusted")}
+    return {"timing": timed, "problem": problem, "gpu": torch.cuda.get_device_name()}
 
 
-def _sampled_problem(job: Job, args: tuple[Any, ...], out: Any, samples: int = 2**20) -> str:
-    """Compare a million elements of a timed result with the reference, computed here: it is too big for a CPU."""
+def sampled_problem(job: Job, args: tuple[Any, ...], out: Any, samples: int = 2**20) -> str:
+    """Compare a million elements of a timed result with the reference, computed here: it is too big for a CPU.
+
+    Where the reference needs more memory than a GPU has, the kata's ``part(out, *args)`` cuts out a part of the call.
+    """
+    other = "a timed call returned something else than the small cases did"
+    if type(out) is not torch.Tensor:
+        return other
+    if part := getattr(job.reference, "part", None):
+        try:
+            out, args = part(out, *args)
+        except (IndexError, ValueError, RuntimeError):
+            return other
     expected = job.reference.reference(*args)
     bound = getattr(job.reference, "error_bound", lambda *_: 0.0)(expected, *args)
-    if type(out) is not torch.Tensor or out.shape != expected.shape:
-        return "a timed call returned something else than the small cases did"
-    at = torch.randint(0, out.numel(), (min(samples, out.numel()),), device="cuda")
+    if out.shape != expected.shape:
+        return other
+    at = torch.randint(0, out.numel(), (min(samples, out.numel()),), device=out.device)
 
     def pick(t: Any) -> Any:
         return t.reshape(-1)[at].cpu() if isinstance(t, torch.Tensor) and t.numel() > 1 else t
@@ -198,7 +213,18 @@ def _one_call(
     return seen
 
 
-def _wire_up() -> None:
+@contextlib.contextmanager
+def unrecorded() -> Iterator[None]:
+    """Launches in here are not looked at: that takes the host longer than launching."""
+    global _recording
+    _recording = False
+    try:
+        yield
+    finally:
+        _recording = True
+
+
+def wire_up() -> None:
     """Record launches: the kernel runs as Triton runs it."""
     global _wired
     if _wired:

@@ -153,7 +153,7 @@ def _answer_all(ask_read: int, answer_write: int) -> int:
         if job.spec.side == "host":
             seen = host_gpu.run_calls(job)
         elif request.get("bench"):
-            seen = gpu_bench.experiment(job)
+            seen = gpu_bench.experiment(job, request.get("beside"))
         elif request.get("timed"):
             seen = gpu_child.time_calls(job)
         else:

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from harness.measured.nvml import Nvml
-from harness.measured.sampling import Rules, Samples, collect, interval
+from harness.measured.sampling import Rules, Samples, collect
 
 FLUSH_BYTES = 256 * 2**20  # several times the L2 of any GPU in harness/devices
 FLUSHES = 6  # some 70 us each: the GPU is still busy with them while the host prepares the launch
@@ -31,20 +31,6 @@ BURSTS = Rules(burst=10, pause=0.25, seconds=10.0)
 
 # taken before any code under test could replace them
 _Event, _elapsed, _synchronize = torch.cuda.Event, torch.cuda.Event.elapsed_time, torch.cuda.synchronize
-
-
-def measure(calls: Sequence[Callable[[], Any]], bytes_moved: int, rules: Rules | None = None) -> dict[str, Any]:
-    """Time ``calls`` (the same work at different addresses, used in turn) against a copy of ``bytes_moved`` in total.
-
-    Returns:
-        ``ours_s`` and ``limit_s`` (raw samples, seconds), ``share`` with ``low`` and ``high`` (95 %, bootstrap),
-        ``stopped`` (why sampling ended), ``discarded`` (rounds that did not count, and why).
-    """
-    found = contest(calls, {"limit": copy_of(bytes_moved)}, rules)
-    plain = found.to_json()
-    return {"ours_s": found.seconds["ours"], "limit_s": found.seconds["limit"]} | {
-        k: plain[k] for k in ("share", "low", "high", "stopped", "discarded", "trusted")
-    }
 
 
 def contest(
@@ -125,4 +111,4 @@ def once(work: Callable[[], Any], flush: torch.Tensor | None) -> float:
     return _elapsed(start, end) * 1e-3
 
 
-__all__ = ["BURSTS", "alone", "contest", "copy_of", "driver", "interval", "matmul_of", "measure", "once"]
+__all__ = ["BURSTS", "alone", "contest", "copy_of", "driver", "matmul_of", "once"]

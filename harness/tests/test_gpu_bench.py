@@ -41,7 +41,7 @@ def gpu(monkeypatch, tmp_path):
     }.items():  # fmt: skip
         monkeypatch.setattr(timing, name, value)
     monkeypatch.setattr(timing.tempfile, "gettempdir", lambda: str(tmp_path))
-    monkeypatch.setattr(gpu_child, "_wire_up", lambda: None)
+    monkeypatch.setattr(gpu_child, "wire_up", lambda: None)
     monkeypatch.setattr(torch, "set_num_threads", lambda n: None)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "a played GPU")
     monkeypatch.setattr(torch.cuda, "init", lambda: None)
@@ -55,7 +55,7 @@ def job(tmp_path, source, flops=0, problem="", **reference):
     file.write_text(source, encoding="utf-8")
     course = load_course().kata("softmax")
     case = next(c for c in course.spec.cases if c.id == "M5-N1000-ragged")
-    spec = SimpleNamespace(id="double", entry="double", args=course.spec.args, ulp=1.0)
+    spec = SimpleNamespace(id="double", entry="double", args=course.spec.args, names=("x",), ulp=1.0)
     return SimpleNamespace(
         spec=spec, file=file, case=case, device=find_device("H200"),
         reference=SimpleNamespace(
@@ -72,7 +72,7 @@ GOOD = "def double(x):\n    return x * 2\n"
     ("flops", "kind", "names"), [(0, "copy", {"ours", "limit"}), (10**9, "matmul", {"ours", "limit", "copy"})]
 )
 def test_the_limit_is_a_copy_or_where_arithmetic_binds_a_product(gpu, monkeypatch, tmp_path, flops, kind, names):
-    monkeypatch.setattr(gpu_child, "_sampled_problem", lambda *_: "")
+    monkeypatch.setattr(gpu_child, "sampled_problem", lambda *_: "")
     monkeypatch.setattr(timing, "matmul_of", lambda flop, dtype: (lambda: None, flop / 1e9))
     seen = gpu_bench.experiment(job(tmp_path, GOOD, flops))
 
@@ -85,14 +85,66 @@ def test_the_limit_is_a_copy_or_where_arithmetic_binds_a_product(gpu, monkeypatc
 
 
 def test_baselines_of_the_kata_run_beside_it(gpu, monkeypatch, tmp_path):
-    monkeypatch.setattr(gpu_child, "_sampled_problem", lambda *_: "")
+    monkeypatch.setattr(gpu_child, "sampled_problem", lambda *_: "")
     seen = gpu_bench.experiment(job(tmp_path, GOOD, baselines=lambda x: {"torch": lambda: x + x}))
 
     assert set(seen["timing"]["seconds"]) == {"ours", "limit", "torch"}
 
 
+def test_a_baseline_that_this_machine_cannot_run_is_left_out(gpu, monkeypatch, tmp_path):
+    def missing():
+        raise ImportError("no such library")
+
+    monkeypatch.setattr(gpu_child, "sampled_problem", lambda *_: "")
+    named = {"torch": lambda: None, "a library": missing}
+    seen = gpu_bench.experiment(job(tmp_path, GOOD, baselines=lambda x: named))
+
+    assert set(seen["timing"]["seconds"]) == {"ours", "limit", "torch"}
+
+
+def test_another_file_s_kernel_runs_beside_it(gpu, monkeypatch, tmp_path):
+    monkeypatch.setattr(gpu_child, "sampled_problem", lambda *_: "")
+    (tmp_path / "old.py").write_text("def double(*, x):\n    return x + x\n", encoding="utf-8")
+    (tmp_path / "bad.py").write_text("def double(x):\n    return x * y\n", encoding="utf-8")
+
+    seen = gpu_bench.experiment(job(tmp_path, GOOD), {"old": str(tmp_path / "old.py")})
+    raised = gpu_bench.experiment(job(tmp_path, GOOD), {"bad": str(tmp_path / "bad.py")})["raised"]
+
+    assert set(seen["timing"]["seconds"]) == {"ours", "limit", "old"}
+    assert raised["text"].startswith("line 2: NameError")
+
+
+@pytest.mark.parametrize(("flops", "kind"), [(0, "copy"), (10**9, "matmul")])
+def test_a_grade_times_the_call_and_looks_at_what_it_returned(gpu, monkeypatch, tmp_path, flops, kind):
+    monkeypatch.setattr(timing, "matmul_of", lambda flop, dtype: (lambda: None, 1.0))
+    truth = {"reference": lambda x: x.double() * 2}
+    good = gpu_child.time_calls(job(tmp_path, GOOD, flops, **truth))
+    (aside := tmp_path / "wrong").mkdir()
+    wrong = gpu_child.time_calls(job(aside, "def double(x):\n    return x * 3\n", flops, **truth))
+    (file := tmp_path / "other").mkdir()
+    none = gpu_child.time_calls(job(file, "def double(x):\n    return None\n", flops, **truth))
+
+    assert good["problem"] == "" and good["timing"]["limit"]["kind"] == kind
+    assert set(good["timing"]) > {"ours_s", "limit_s", "share", "low", "high", "stopped", "discarded", "trusted"}
+    assert "sampled elements of a timed call are wrong" in wrong["problem"]
+    assert none["problem"] == "a timed call returned something else than the small cases did"
+
+
+def test_a_reference_too_large_for_the_gpu_is_computed_for_a_part(gpu, tmp_path):
+    seen = []
+
+    def reference(x):
+        seen.append(tuple(x.shape))
+        return x.double() * 2
+
+    truth = {"reference": reference, "part": lambda out, x: (out[:2], (x[:2],))}
+
+    assert gpu_child.time_calls(job(tmp_path, GOOD, **truth))["problem"] == ""
+    assert set(seen) == {(2, 1000)}
+
+
 def test_what_the_learner_s_code_raises_is_told_and_wrong_values_are_too(gpu, monkeypatch, tmp_path):
-    monkeypatch.setattr(gpu_child, "_sampled_problem", lambda *_: "3 elements are wrong")
+    monkeypatch.setattr(gpu_child, "sampled_problem", lambda *_: "3 elements are wrong")
 
     assert gpu_bench.experiment(job(tmp_path, GOOD))["problem"] == "3 elements are wrong"
     raised = gpu_bench.experiment(job(tmp_path, "def double(x):\n    return x * y\n"))["raised"]

@@ -67,7 +67,7 @@ LAYERS = (
         "interpreted.numerics",
     ),
     ("interpreted.interpreter", "compiled.aot", "measured.timing", "model.skim", "model.witness"),
-    ("measured.cuda_device", "measured.gpu_probes", "model.trace"),
+    ("measured.cuda_device", "measured.gpu_probes", "measured.limit", "model.trace"),
     ("runner.warm", "runner.child", "measured.gpu_child"),
     ("measured.gpu_bench", "model.rehearsal"),
     ("model.findings", "model.estimate", "zoo.picture", "zoo.scores", "zoo.data"),
