@@ -30,3 +30,8 @@ def cost(dims, dtype):
     n = math.prod(dims.values())
     size = torch.empty(0, dtype=getattr(torch, dtype)).element_size()
     return Cost(bytes_read=2 * n * size, bytes_written=n * size, flops=n)
+
+
+def baselines(x, y):
+    """Return what else is timed beside an addition: torch's own."""
+    return {"torch": lambda: x + y}

@@ -51,3 +51,8 @@ def cost(dims, dtype, **_):
     b, n, k = dims["B"], dims["N"], dims["K"]
     size = torch.empty(0, dtype=getattr(torch, dtype)).element_size()
     return Cost(bytes_read=(n * k + b * k) * size, bytes_written=b * n * size, flops=2 * b * n * k)
+
+
+def baselines(x, weight):
+    """Return what else is timed beside the layer: cuBLAS, through torch."""
+    return {"torch (cuBLAS)": lambda: torch.nn.functional.linear(x, weight)}

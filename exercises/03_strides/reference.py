@@ -53,3 +53,8 @@ def cost(dims, dtype, expand="", windows=1, **_):
     size = torch.empty(0, dtype=getattr(torch, dtype)).element_size()
     read = math.prod(n for d, n in dims.items() if d not in expand)
     return Cost(bytes_read=read * size, bytes_written=math.prod(dims.values()) * windows * size, flops=0)
+
+
+def baselines(x):
+    """Return what else is timed beside it: torch's own."""
+    return {"torch": x.contiguous}

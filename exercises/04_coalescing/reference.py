@@ -32,3 +32,8 @@ def cost(dims, dtype, **_):
     n = dims["M"] * dims["N"]
     size = torch.empty(0, dtype=getattr(torch, dtype)).element_size()
     return Cost(bytes_read=n * size, bytes_written=n * size, flops=0)
+
+
+def baselines(x):
+    """Return what else is timed beside a transpose: torch's own."""
+    return {"torch": lambda: x.t().contiguous()}

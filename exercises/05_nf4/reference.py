@@ -1,5 +1,6 @@
 """05_nf4, the truth: what bitsandbytes computes, bit for bit."""
 
+import functools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -77,7 +78,7 @@ def _scales(quant_state):
     state2 = quant_state.state2
     if state2 is None:
         return quant_state.absmax, torch.zeros_like(quant_state.absmax)
-    group = torch.arange(quant_state.absmax.numel()) // state2.blocksize
+    group = torch.arange(quant_state.absmax.numel(), device=quant_state.absmax.device) // state2.blocksize
     product = state2.code[quant_state.absmax.long()] * state2.absmax[group]
     return product + quant_state.offset, product
 
@@ -86,7 +87,7 @@ def _per_element(packed, quant_state):
     """Return for each element its code, its absmax and the absmax's inner product, [n] float32."""
     n = math.prod(quant_state.shape)
     nibbles = torch.stack((packed.view(-1) >> 4, packed.view(-1) & 15), 1).view(-1)[:n]
-    block = torch.arange(n) // quant_state.blocksize
+    block = torch.arange(n, device=packed.device) // quant_state.blocksize
     absmax, product = _scales(quant_state)
     return quant_state.code[nibbles.long()], absmax[block], product[block]
 
@@ -113,3 +114,25 @@ def cost(dims, dtype, blocksize=64, nested=False, **_):
     blocks = -(-n // blocksize)
     scales = blocks + 4 * -(-blocks // 256) + 4 * 256 + 4 if nested else 4 * blocks
     return Cost(bytes_read=(n + 1) // 2 + 4 * 16 + scales, bytes_written=2 * n, flops=n + 2 * nested * blocks)
+
+
+def baselines(packed, quant_state, dtype):
+    """Return what else is timed beside it: bitsandbytes' own kernels, where that package is installed."""
+
+    def bitsandbytes():
+        from bitsandbytes.functional import dequantize_4bit
+
+        return dequantize_4bit(packed, theirs())
+
+    @functools.cache
+    def theirs():
+        from bitsandbytes.functional import QuantState as State
+
+        s, s2 = quant_state, quant_state.state2
+        inner = None if s2 is None else State(s2.absmax, code=s2.code, blocksize=s2.blocksize, dtype=torch.float32)
+        return State(
+            s.absmax, shape=s.shape, code=s.code, blocksize=s.blocksize, quant_type="nf4", dtype=dtype,
+            offset=s.offset, state2=inner,
+        )  # fmt: skip
+
+    return {"bitsandbytes": bitsandbytes}

@@ -38,3 +38,8 @@ def cost(dims, dtype):
     m, n, k = dims["M"], dims["N"], dims["K"]
     size = torch.empty(0, dtype=getattr(torch, dtype)).element_size()
     return Cost(bytes_read=(m * k + k * n) * size, bytes_written=m * n * size, flops=2 * m * n * k)
+
+
+def baselines(a, b):
+    """Return what else is timed beside a product: cuBLAS, through torch."""
+    return {"torch (cuBLAS)": lambda: a @ b}

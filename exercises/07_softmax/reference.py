@@ -82,3 +82,14 @@ def cost(dims, dtype):
     n = math.prod(dims.values())
     size = torch.empty(0, dtype=getattr(torch, dtype)).element_size()
     return Cost(bytes_read=n * size, bytes_written=n * size, flops=5 * n)
+
+
+def baselines(x):
+    """Return what else is timed beside a softmax: torch's own, and Liger's kernel where that package is installed."""
+
+    def liger():
+        from liger_kernel.ops.softmax import LigerSoftmaxFunction
+
+        return LigerSoftmaxFunction.apply(x)
+
+    return {"torch": lambda: torch.softmax(x, -1), "liger": liger}

@@ -101,3 +101,34 @@ def cost(dims, dtype, causal=False, **_):
     scores = sum(max(0, min(Tk, i + 1 + Tk - Tq)) for i in range(Tq)) if causal else Tq * Tk
     q = 2 * B * Hq * Tq * D
     return Cost(bytes_read=q + 4 * B * Hkv * Tk * D, bytes_written=q, flops=4 * D * B * Hq * scores)
+
+
+def baselines(q, k, v, causal, sm_scale, seq_lens):
+    """Return what else is timed beside it: each of torch's own kernels, where the call is one that they know.
+
+    They have no lengths per sequence, and begin a causal mask at the first key: full caches and square masks alone.
+    """
+    full = seq_lens is None or bool((seq_lens == k.shape[2]).all())
+    if not full or (causal and q.shape[2] not in (1, k.shape[2])):
+        return {}
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    def one(backend):
+        def call():
+            with sdpa_kernel(backend):
+                return torch.nn.functional.scaled_dot_product_attention(
+                    q, k, v, is_causal=causal and q.shape[2] > 1, scale=sm_scale, enable_gqa=True
+                )
+
+        return call
+
+    backends = {"cuDNN": "CUDNN_ATTENTION", "FlashAttention": "FLASH_ATTENTION", "efficient": "EFFICIENT_ATTENTION"}
+    return {f"torch ({name})": one(getattr(SDPBackend, backend)) for name, backend in backends.items()}
+
+
+def part(out, q, k, v, causal, sm_scale, seq_lens):
+    """Return one key head of one sequence, and the query heads that share it: the reference of all needs 100 GB."""
+    b, h, ratio = int(torch.randint(q.shape[0], ())), int(torch.randint(k.shape[1], ())), q.shape[1] // k.shape[1]
+    heads, lens = slice(h * ratio, (h + 1) * ratio), None if seq_lens is None else seq_lens[b : b + 1]
+    args = (q[b : b + 1, heads], k[b : b + 1, h : h + 1], v[b : b + 1, h : h + 1], causal, sm_scale, lens)
+    return out[b : b + 1, heads], args

@@ -58,6 +58,14 @@ def _parser() -> argparse.ArgumentParser:
     which.add_argument("--solutions", action="store_true", help="measure the reference instead of your file")
     which.add_argument("--fast", action="store_true", help="measure the reference's fast.py")
     which.add_argument("--submission", type=Path, metavar="FILE.py", help="measure this file")
+    parser.add_argument(
+        "--beside",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE.py",
+        help="also run this file's kernel, in turns with the one that is measured; may be given again",
+    )
     parser.add_argument("--html", type=Path, metavar="FILE.html", help="also write the picture as a page")
     parser.add_argument("--gpu", default="", help="whose datasheet is drawn (default: the GPU that is here)")
     parser.add_argument("--records", type=Path, default=ROOT / "records", metavar="DIR")
@@ -81,7 +89,7 @@ def experiment(args: argparse.Namespace, measure: Measure | None, ask: Callable[
     prediction = _prediction(args.predict, ask)
     request = {
         "kata": str(kata.folder), "file": str(file), "case": case.to_json(), "gpu": _device(args.gpu).id,
-        "timed": True, "bench": True,
+        "timed": True, "bench": True, "beside": _beside(args.beside),
     }  # fmt: skip
     facts = (measure or on_gpu)(request)
     if facts["word"] != "pass":
@@ -166,6 +174,17 @@ def _file(kata: Kata, args: argparse.Namespace) -> Path:
     if not file.is_file():
         raise KataError(f"{_short(file)} does not exist; nothing to measure.")
     return file.resolve()
+
+
+def _beside(files: list[Path]) -> dict[str, str]:
+    """Return the further files by the name under which they are reported. Raises KataError."""
+    named = {file.stem: str(file.resolve()) for file in files}
+    for file in files:
+        if not file.is_file():
+            raise KataError(f"--beside {file}: there is no such file; nothing was measured.")
+    if len(named) < len(files):
+        raise KataError(f"--beside: two of the files are called {files[-1].stem}; rename one, for the record's sake.")
+    return named
 
 
 def _case(kata: Kata, name: str | None) -> Case:

@@ -20,7 +20,7 @@ from harness.runner.loader import find_entry, load_source, raised
 if TYPE_CHECKING:
     from harness.runner.keeper import Job
 
-SECONDS = 12.0  # an experiment may take longer than a grade
+SECONDS = 8.0  # an experiment may take longer than a grade
 
 
 def experiment(job: Job, beside: Mapping[str, str] | None = None) -> dict[str, Any]:

@@ -125,6 +125,21 @@ def test_bad_input_is_one_sentence(run, argv, text):
     assert text in err and len(err.strip().splitlines()) == 1
 
 
+def test_another_file_runs_beside_it_under_its_own_name(run, tmp_path):
+    (tmp_path / "old.py").write_text("x = 1\n")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "old.py").write_text("x = 2\n")
+    base = ("07_softmax", "--solutions", "--predict", "none")
+
+    _, _, _, requests = run(*base, "--beside", tmp_path / "old.py")
+    missing = run(*base, "--beside", tmp_path / "none.py")
+    twice = run(*base, "--beside", tmp_path / "old.py", "--beside", tmp_path / "other" / "old.py")
+
+    assert requests[0]["beside"] == {"old": str(tmp_path / "old.py")}
+    assert missing[0] == 1 and "there is no such file; nothing was measured" in missing[2]
+    assert twice[0] == 1 and "two of the files are called old" in twice[2]
+
+
 def test_a_time_of_something_wrong_is_not_recorded(run, tmp_path):
     status, _, err, _ = run(
         "softmax", "--solutions", "--predict", "none", answer=facts(word="wrong", reason="3 wrong.")

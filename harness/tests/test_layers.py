@@ -85,7 +85,7 @@ LAYERS = (
 )
 # commands: each may use everything above, and each other
 CHORES = {
-    "__init__", "measured.bench", "measured.calibration", "loop.compare_solutions", "course_check", "doctor", "branches.filtered", "loop.grade", "loop.hint",
+    "__init__", "measured.bench", "measured.calibration", "measured.evidence", "loop.compare_solutions", "course_check", "doctor", "branches.filtered", "loop.grade", "loop.hint",
     "branches.merge", "zoo.modelcheck", "mutation.mutant_cache", "mutation.mutant_report", "mutation.mutant_suite", "mutation.mutants", "new", "loop.page", "loop.page_frame",
     "branches.practice", "loop.rerun", "branches.reset", "triton_versions", "branches.update", "loop.watch",
 }  # fmt: skip
