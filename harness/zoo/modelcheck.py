@@ -38,10 +38,10 @@ def main(argv: list[str] | None = None) -> int:
     except KataError as error:
         print(error, file=sys.stderr)
         return 1
-    if not args.brief:
-        print("\n".join(variant_lines(rows)))
-    print("\n".join(["", *score_lines(rows), *(f"not modelled: {f}" for f in failed)]))
-    if args.svg:
+    if not args.brief and rows:
+        print("\n".join([*variant_lines(rows), ""]))
+    print("\n".join([*(score_lines(rows) if rows else []), *(f"not modelled: {f}" for f in failed)]))
+    if args.svg and rows:
         args.svg.write_text(log_log(rows), encoding="utf-8")
     return 1 if failed else 0
 

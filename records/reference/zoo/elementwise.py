@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from harness.zoo import Call, Family, Tensor
+from harness.zoo.variants import Call, Family, Tensor
 
 N = 2**26
 

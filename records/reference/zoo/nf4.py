@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from harness.zoo import Call, Family, Tensor
+from harness.zoo.variants import Call, Family, Tensor
 
 CODE = (
     -1.0, -0.6961928, -0.52507305, -0.39491749, -0.28444138, -0.18477343, -0.09105004, 0.0, 0.0795803, 0.1609302,

@@ -3,7 +3,7 @@
 import triton
 import triton.language as tl
 
-from harness.zoo import Call, Family, Tensor
+from harness.zoo.variants import Call, Family, Tensor
 
 SIZE = 8192
 

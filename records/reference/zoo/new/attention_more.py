@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from harness.zoo import Call, Family, Tensor, Tiles
+from harness.zoo.variants import Call, Family, Tensor, Tiles
 
 LOG2E = 1.4426950408889634
 
