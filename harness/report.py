@@ -97,7 +97,7 @@ def table(
     console = Console(width=width or (None if sys.stdout.isatty() else 110), highlight=False)
     rows = Table(box=None, pad_edge=False, header_style="bold")
     begun = any(map(_has_history, known.values()))
-    columns = ["kata", "verdict", "tests", *(["streak", "due", "help"] if begun else []), "counted", "about"]
+    columns = ["kata", "verdict", "tests", *(["streak", "due", "help"] if begun else []), "speed", "about"]
     for name in columns:
         rows.add_column(name, overflow="ellipsis", no_wrap=True)
     cells = []
@@ -106,7 +106,7 @@ def table(
         passed = sum(1 for o in verdict.tests.values() if o == "passed")
         history = _history(known.get(kata.id), zone) if begun else []
         tests = f"{passed}/{len(verdict.tests)}" if verdict.word != "todo" else ""
-        cells.append([verdict.slug, verdict.word, tests, *history, _brief(verdict)])
+        cells.append([verdict.slug, verdict.word, tests, *history, brief(verdict.speed)])
     used = sum(max(len(row[i]) for row in [columns, *cells]) + 2 for i in range(len(columns) - 1)) if cells else 0
     for verdict, row in zip(verdicts, cells, strict=True):
         title = shorten(course.kata(verdict.slug).spec.title, max(12, console.width - used), placeholder=" …")
@@ -134,12 +134,14 @@ def _history(standing: Standing | None, zone: tzinfo | None) -> list[str]:
     return [str(standing.streak) if standing.passes else "", "now" if standing.is_due else when, words]
 
 
-def _brief(verdict: Verdict) -> str:
-    counts = (verdict.speed or {}).get("counts") or {}
-    if not counts:
-        return ""
-    sectors = _times(counts["sectors"], counts["least_sectors"])
-    return f"bytes {_times(counts['bytes'], counts['least_bytes'])}, sectors {sectors}"
+def brief(speed: Mapping[str, Any] | None) -> str:
+    """Return the speed in a few words: the share with half its band and where it is from, else the worst count."""
+    share, band = (speed or {}).get("share"), (speed or {}).get("band")
+    if share is not None and band:
+        return f"{share:.2f} ± {(band[1] - band[0]) / 2:.2f} {(speed or {})['kind']}"
+    counts = (speed or {}).get("counts") or {}
+    shares = [(counts[k] / counts[f"least_{k}"], k) for k in ("bytes", "sectors") if counts.get(f"least_{k}")]
+    return "{1} {0:.2f}x counted".format(*max(shares)) if shares else ""
 
 
 def next_step(course: Course, verdicts: Sequence[Verdict], standings: Mapping[str, Standing] | None = None) -> str:

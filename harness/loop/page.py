@@ -9,7 +9,7 @@ from html import escape
 from harness.course import Course
 from harness.loop.page_frame import FRAME, STYLE
 from harness.record import Attempt, now
-from harness.report import counted, next_step
+from harness.report import brief, next_step
 from harness.streaks import Standing, day_streak
 from harness.verdict import WORDS, Verdict
 
@@ -82,7 +82,7 @@ def _row(
         if verdict.word not in ("pass", "todo") and verdict.reason.strip()
         else ""
     )
-    detail = reason or counted(verdict.speed)
+    detail = reason or (verdict.speed or {}).get("text") or brief(verdict.speed)
     group = _GROUPS.get(verdict.word, "bad")
     passes = _count(standing.passes, "pass", "es") if standing.passes else ""
     cells = [

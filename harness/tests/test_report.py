@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from harness.report import counted, next_step, paragraph, table
+from harness.report import brief, counted, next_step, paragraph, table
 from harness.streaks import Standing
 from harness.tests.golden import check_golden
 from harness.tests.toys import TOML, write_course
@@ -30,6 +30,10 @@ WRONG = verdict(
 )  # fmt: skip
 TODO = verdict("07_four", "todo", "the stub is untouched", passed=0)
 PASS = verdict(speed={"kind": "counted", "counts": COUNTS})
+MODELLED = verdict(speed={
+    "kind": "modelled", "share": 0.98, "gate": 0.7, "band": [0.88, 1.08], "binds": "DRAM", "counts": COUNTS,
+    "bars": {"DRAM": 9e-5, "L2": 3e-5}, "text": "98% of the reference's speed (give or take 10 points) on NVIDIA H200",
+})  # fmt: skip
 SLOW = verdict(
     "05_triple", "slow", "moves 4 bytes where 1 would do (4.0 times as many).", passed=4, speed={"counts": COUNTS}
 )
@@ -52,7 +56,15 @@ def course(tmp_path):
 
 
 def test_the_paragraphs(request):
-    parts = [PASS, verdict(word="pass", speed={"text": "120 us on NVIDIA H200"}), WRONG, TODO, SLOW, UNDECIDED]
+    parts = [
+        PASS,
+        MODELLED,
+        verdict(word="pass", speed={"text": "120 us on NVIDIA H200"}),
+        WRONG,
+        TODO,
+        SLOW,
+        UNDECIDED,
+    ]
 
     check_golden("paragraphs.txt", "\n".join(line for v in parts for line in paragraph(v)), request)
 
@@ -85,6 +97,18 @@ def test_nothing_counted_is_nothing_said(speed):
     assert counted(speed) == ""
 
 
+@pytest.mark.parametrize(("speed", "text"), [
+    ({"kind": "modelled", "share": 1.0213, "band": [0.9213, 1.1213], "counts": COUNTS}, "1.02 ± 0.10 modelled"),
+    ({"kind": "measured", "share": 0.941, "band": [0.935, 0.947]}, "0.94 ± 0.01 measured"),
+    ({"kind": "counted", "counts": COUNTS}, "sectors 8.00x counted"),
+    ({"kind": "counted", "counts": COUNTS | {"sectors": 4224}}, "bytes 2.00x counted"),
+    ({"kind": "counted", "counts": COUNTS | {"least_bytes": 0, "least_sectors": 0}}, ""),
+    ({"kind": "counted", "share": None, "band": None, "counts": {}}, ""), ({}, ""), (None, ""),
+])  # fmt: skip
+def test_the_speed_in_a_few_words(speed, text):
+    assert brief(speed) == text
+
+
 def test_the_table_of_a_fresh_course(course, request):
     check_golden("table.txt", table(course, [PASS, WRONG, TODO], width=100), request)
 
@@ -98,7 +122,7 @@ def test_the_table_of_a_learner_with_a_history(course, request):
     }
 
     check_golden(
-        "table_history.txt", table(course, [PASS, SLOW, TODO], standings, days=3, width=120, zone=UTC), request
+        "table_history.txt", table(course, [MODELLED, SLOW, TODO], standings, days=3, width=120, zone=UTC), request
     )
 
 
@@ -204,5 +228,5 @@ def test_a_kata_is_due_on_a_day_of_the_learner_s_zone(course):
 def test_help_before_the_first_run_is_shown(course, used, help):
     text = table(course, [TODO], {"four": Standing("four", in_round=True, **used)}, width=110)
 
-    assert text.splitlines()[0].split() == ["kata", "verdict", "tests", "streak", "due", "help", "counted", "about"]
+    assert text.splitlines()[0].split() == ["kata", "verdict", "tests", "streak", "due", "help", "speed", "about"]
     assert text.splitlines()[1].split() == ["07_four", "todo", *help.split(), "Four"]
