@@ -137,7 +137,8 @@ def _write_time(course: Course, kata: Kata, desk: Desk) -> str:
     except NoModel as error:
         times.write(course.root, name, triton, kata.slug, {})
         return f"{head}  not modelled: {error}"
-    entry = {"seconds": float(f"{found.seconds:.5g}"), "binds": found.binds}
+    of = times.made_of(kata, case, desk.choices.gpu)
+    entry = {"seconds": float(f"{found.seconds:.5g}"), "binds": found.binds, "of": of}
     times.write(course.root, name, triton, kata.slug, {case.id: entry})
     return f"{head}  {case.id}: {found.seconds * 1e6:,.1f} us, {found.binds}"
 
@@ -174,6 +175,22 @@ def still(course: Course, kata: Kata) -> Iterator[str]:
     if course.stub_digests.get(kata.id) != source_digest(kata.stub.read_text(encoding="utf-8")):
         yield f"{kata.slug}: harness/stubs.json does not know this stub; run `nox -s course -- --write-stubs`."
     yield from _links(kata)
+    yield from _stale_times(course, kata)
+
+
+def _stale_times(course: Course, kata: Kata) -> Iterator[str]:
+    """Times of the installed Triton that were made of something else than what is here; nothing is judged by them."""
+    triton = metadata.version("triton")
+    for device in load_devices().values():
+        kept = times.read(times.file_of(course.root, device.id, triton)).get(kata.slug, {})
+        for case in kata.spec.with_role("bench"):
+            changed = case.id in kept and times.stale(kept[case.id], kata, case, device)
+            if changed:
+                path = times.file_of(course.root, device.id, triton).relative_to(course.root)
+                yield (
+                    f"{kata.slug}: {path} is stale: {changed} changed since. Run `nox -s course -- {kata.slug} "
+                    f"--write-times --times-for {device.id}`."
+                )
 
 
 def _stub_is_contained(kata: Kata) -> Iterator[str]:

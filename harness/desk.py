@@ -242,13 +242,14 @@ class Desk:
         try:
             ours = self._time(self.connect_compile(case), case, self.file)
             version = self._triton(case)
-            reference = times.seconds(kata.folder.parent.parent, gpu.id, version, kata.slug, case.id)
+            kept = times.kept(kata.folder.parent.parent, kata, case, gpu, version)
+            reference = kept.seconds
             if reference is None and kata.solution.is_file():
                 request = self.request(case, file=str(kata.solution), model=speed.MODEL_SECONDS)
                 reference = self._time(self.connect("compile").ask(request), case, kata.solution).seconds
         except speed.NoModel as error:
             return speed.undecided(f"{error}.")
-        out = speed.verdict(ours, reference, kata.spec.gate_cpu, gpu, version)
+        out = speed.verdict(ours, reference, kata.spec.gate_cpu, gpu, kept.why)
         return self._with_bound(out, self.compiled[case.key()]["cost"], ours.seconds)
 
     def _time(self, compiled: dict[str, Any], case: Case, file: Path) -> Any:

@@ -49,14 +49,18 @@ def time_of(compiled: Mapping[str, Any], trace: Callable[[list[Any]], Facts], de
         raise NoModel(f"the speed model failed ({type(error).__name__}: {error})") from error
 
 
-def verdict(ours: Estimate, reference: float | None, wanted: float, device: Device, triton: str) -> Facts:
-    """Return ``word``, ``reason``, ``speed``, ``findings`` and ``not_checked`` of a modelled bench shape."""
+def verdict(ours: Estimate, reference: float | None, wanted: float, device: Device, missing: str = "") -> Facts:
+    """Return ``word``, ``reason``, ``speed``, ``findings`` and ``not_checked`` of a modelled bench shape.
+
+    Args:
+        reference: seconds of the kata's reference, None when nobody knows them; ``missing`` says why not.
+        wanted: the share of the reference's speed that is asked for.
+    """
     told = findings.sentences([f for launch in ours.launches for f in launch.findings])
     if reference is None:
-        return undecided(
-            f"no modelled time of the reference is kept for {device.name} and Triton {triton}; "
-            "`nox -s course -- --write-times` writes it."
-        ) | {"findings": told}
+        return undecided(f"{missing}; `nox -s course -- --write-times`, where the solutions are, writes it.") | {
+            "findings": told
+        }
     out = gate.modelled(ours.seconds, reference, wanted, ours.band, ours.binds, device)
     out["speed"]["bars"] = {k: v for k, v in sorted(ours.bars().items(), key=lambda kv: -kv[1]) if v}
     configs = {x.kernel: x.config for x in ours.launches if x.config}
