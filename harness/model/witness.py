@@ -26,11 +26,10 @@ from harness.model.memory import (
     whole_requests,
 )
 from harness.model.sites import Program, Site, run, shared, weighed
-from harness.runner.inputs import span_bytes
+from harness.runner.inputs import STEERS_BYTES, span_bytes
 
 MOST_ACCESSES = 20_000  # of one program; a loop that needs more has an end that depends on data
 FIRST_ACCESSES = 6  # of a neighbour: about what programs that start together have in flight together
-READ_BYTES = 1 << 22  # smaller integer tensors were filled and are read; larger ones give made-up values
 _HALF = 1 << (REGION_BITS - 1)
 
 
@@ -117,7 +116,7 @@ class Witness(Memory):
         """Note a load; integers of small tensors are real, everything else is made up."""
         region = self._note("load", ptrs, mask, dtype.itemsize)
         if dtype.kind in "iub" and region is not None:
-            if region.nbytes <= READ_BYTES and dtype.itemsize <= region.tensor.element_size():
+            if region.nbytes <= STEERS_BYTES and dtype.itemsize <= region.tensor.element_size():
                 held = region.view(dtype)
                 at = (ptrs.astype(np.int64) - region.base) // dtype.itemsize
                 return held[np.clip(at, 0, len(held) - 1)]

@@ -17,6 +17,7 @@ from harness.spec import FILLS, LAYOUTS, Case, Spec
 
 HUGE_STRIDE = 2**30
 LARGE = 1e4
+STEERS_BYTES = 1 << 22  # integers of a lazily backed case that are as small as this steer kernels, and are real
 
 
 class Build:
@@ -24,7 +25,8 @@ class Build:
 
     Attributes:
         generator: seeded from the case, on the CPU.
-        lazy: bench shapes are launched but never read on a CPU: memory is reserved, not touched.
+        lazy: bench shapes are launched but never run on a CPU: memory is reserved, not touched; but for small integers,
+            which are drawn as ever: lengths and tables of blocks steer loops and addresses.
     """
 
     def __init__(self, case: Case, fills: dict[str, Callable[..., Any]], lazy: bool = False) -> None:
@@ -45,7 +47,7 @@ class Build:
         """
         dtype = getattr(torch, dtype) if isinstance(dtype, str) else dtype
         view = laid_out(tuple(shape), dtype, layout, self.lazy)
-        if self.lazy:
+        if self.lazy and (dtype.is_floating_point or view.numel() * dtype.itemsize > STEERS_BYTES):
             return view
         if fill in self.fills:
             values = _drawn(tuple(shape), dtype, "normal", self.generator)

@@ -121,6 +121,14 @@ def test_unknown_words_are_one_sentence():
         build(fill="nrmal")
 
 
+@pytest.mark.parametrize(("dtype", "layout"), [("int32", "contiguous"), ("uint8", "strided"), ("int64", "sliced")])
+def test_small_integers_of_a_lazy_build_are_real(dtype, layout):
+    """Lengths and tables of blocks steer loops and addresses: what is not drawn would be another value at each run."""
+    lazy, real = (build((64, 64), dtype, layout, "integers", lazy=lazy) for lazy in (True, False))
+
+    assert torch.equal(lazy, real)
+
+
 def test_a_lazy_build_touches_no_memory():
     def resident():
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

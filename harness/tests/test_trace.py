@@ -102,6 +102,18 @@ tl.store(out + tl.arange(0, B), tl.load(x + row * B + tl.arange(0, B)))
     assert x["anywhere"][2] <= 7 * 4
 
 
+def test_lengths_in_a_table_end_loops(traced):
+    """Drawn from 0 to 6; the sampled programs' mean is near 3."""
+    trace = traced("""
+for k in range(0, tl.load(i + tl.program_id(0))):
+    tl.store(out + tl.arange(0, B), tl.load(x + k * B + tl.arange(0, B)))
+""", grid="(4096,)", B=32)  # fmt: skip
+
+    executions = next(s["executions"] for s in trace["sites"] if s["argument"] == "x")
+    assert 1 < executions < 5
+    assert not trace["cut"]
+
+
 def test_dots_are_counted_with_their_shape_and_dtype(traced):
     trace = traced("""
 a = tl.load(x + tl.arange(0, 32)[:, None] * 16 + tl.arange(0, 16)[None, :]).to(tl.float16)
