@@ -247,8 +247,8 @@ class Desk:
             if reference is None and kata.solution.is_file():
                 request = self.request(case, file=str(kata.solution), model=speed.MODEL_SECONDS)
                 reference = self._time(self.connect("compile").ask(request), case, kata.solution).seconds
-        except speed.NoModel as error:
-            return speed.undecided(f"{error}.")
+        except (speed.NoModel, times.BrokenTimes) as error:
+            return speed.undecided(f"{str(error).rstrip('.')}.")
         out = speed.verdict(ours, reference, kata.spec.gate_cpu, gpu, kept.why)
         return self._with_bound(out, self.compiled[case.key()]["cost"], ours.seconds)
 

@@ -40,6 +40,7 @@ class Compiler:
         self.compiled: dict[str, dict[str, Any]] = {}
         self.failed: str | None = None
         self.last_failed = False
+        self.unsupported = False  # this Triton has no compiler for the GPU, whatever the kernel
         self.files: set[str] | None = None  # whose lines the facts of compiled kernels name; None: no facts
         self.facts: dict[str, dict[str, Any]] = {}  # by Triton's hash of the compiled kernel
 
@@ -120,6 +121,7 @@ def _compile(compiler: Compiler, original: Any, kernel: Any, args: tuple, kwargs
         if not isinstance(error, unfit()):
             compiler.failed = compiler.failed or f"{type(error).__name__}: {error}"
         compiler.last_failed = True
+        compiler.unsupported |= "is not defined for option 'gpu-name'" in str(error)  # ptxas's words
         raise
     if compiler.files is not None:
         launch.facts = _facts(compiler, made)
@@ -168,13 +170,26 @@ def compile_calls(
             entry = find_entry(load_source(file, f"kata_{spec.id}"), spec.entry, spec.names)
             entry(*args)
             if model_seconds:
-                seen["model"] = every_configuration(compiler, lambda: entry(*args), model_seconds)
+                seen["model"] = _for_the_model(compiler, lambda: entry(*args), model_seconds)
     except BaseException as error:
         seen["raised"] = raised(error, file).to_json() | {"compiling": compiler.last_failed}
     seen["launches"] = [launch.to_json() for launch in compiler.launches]
     seen["compiled"] = compiler.compiled
     seen["failed"] = compiler.failed
+    seen["unsupported"] = compiler.unsupported
     return seen
+
+
+def _for_the_model(compiler: Compiler, call: Callable[[], Any], seconds: float) -> dict[str, Any]:
+    """``every_configuration``, or ``failed``: the launches were compiled already, so no verdict hangs on this."""
+    launched, failed, last_failed = compiler.launches, compiler.failed, compiler.last_failed
+    try:
+        return every_configuration(compiler, call, seconds)
+    except Exception as error:
+        compiler.failed, compiler.last_failed = failed, last_failed
+        return {"failed": f"called again for the model, it stopped: {type(error).__name__}: {error}".split("\n")[0]}
+    finally:
+        compiler.launches = launched
 
 
 def every_configuration(compiler: Compiler, call: Callable[[], Any], seconds: float) -> dict[str, Any]:

@@ -115,7 +115,7 @@ def tool(name: str) -> Path | None:
     return Path(on_path) if on_path else None
 
 
-def disassemble(cubin: bytes, *, seconds: float = 60.0) -> str:
+def disassemble(cubin: bytes, *, seconds: float = 20.0) -> str:
     """Return the text of ``nvdisasm``: instructions, their encodings, and the line of the PTX that each comes from.
 
     Raises:

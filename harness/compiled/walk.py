@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import bisect
 import functools
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from harness.compiled import flow
 from harness.compiled.decider import Decider, Thread
 from harness.compiled.sassvalue import MASK, State
+from harness.model import patience
 
 MOST_STEPS = 100_000  # instructions executed for one thread before we give up: about half a second
+_ASK = 256  # blocks between two looks at the clock
 _VISITS = 4  # of a loop's head before we try to jump ahead
 
 
@@ -49,7 +52,11 @@ class Walk:
     def run(self) -> None:
         """Walk from the first instruction to the end."""
         block: int | None = 0
-        while block is not None and self.steps_left > 0:
+        for visits in itertools.count():
+            if block is None or self.steps_left <= 0:
+                return
+            if not visits % _ASK:
+                patience.check()
             block = self._enter(block)
 
     def _enter(self, block: int) -> int | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,7 +21,7 @@ from harness.compiled import trips
 from harness.compiled.kernelfacts import KernelFacts
 from harness.compiled.sass import Instruction
 from harness.device import Device
-from harness.model import warpsim
+from harness.model import patience, warpsim
 from harness.model.constants import Constants, constants
 from harness.model.findings import Weighed, findings
 from harness.model.rehearsal import l1_share, resident
@@ -110,11 +111,14 @@ def estimate(model: Mapping[str, Any], traces: Sequence[Sequence[Mapping[str, An
     """
     known: dict[str, KernelFacts] = {}
     runs: list[list[LaunchTime]] = []
-    for launches, traced in zip(model["runs"], traces, strict=True):
+    started = time.process_time()
+    for launches, traced in zip(model["runs"], traces, strict=False):
         if len(launches) != len(traced):
             raise NoModel(f"{len(launches)} launches were compiled, {len(traced)} traced")
+        if runs and time.process_time() - started > patience.SECONDS:
+            break  # of an autotuned kernel as many configurations as there is time for
         runs.append([
-            launch_time(_facts(known, model["facts"], compiled), seen, device, first=not i)
+            _patiently(_facts(known, model["facts"], compiled), seen, device, first=not i)
             for i, (compiled, seen) in enumerate(zip(launches, traced, strict=True))
         ])  # fmt: skip
     if not runs or not runs[0]:
@@ -123,9 +127,17 @@ def estimate(model: Mapping[str, Any], traces: Sequence[Sequence[Mapping[str, An
         best = min(runs, key=lambda run: sum(x.seconds for x in run))
     else:  # configurations of different kernels do not hang together: the best of each
         best = [min(same, key=lambda x: x.seconds) for same in zip(*runs, strict=True)]
-    left = model.get("left", 0)
+    left = model.get("left", 0) + len(model["runs"]) - len(runs)
     notes = [f"{left} further configurations of the autotuner were not modelled"] if left > 0 else []
     return Estimate(best, constants(device).calibrated, notes)
+
+
+def _patiently(facts: KernelFacts, trace: Mapping[str, Any], device: Device, first: bool) -> LaunchTime:
+    try:
+        with patience.within(patience.SECONDS):
+            return launch_time(facts, trace, device, first)
+    except patience.Impatient:
+        raise NoModel(f"the model of {trace['kernel']} takes longer than {patience.SECONDS:.0f} s") from None
 
 
 def _facts(known: dict[str, KernelFacts], facts: Mapping[str, Any], launch: Mapping[str, Any]) -> KernelFacts:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from harness.model import patience
 from harness.model.made import (
     ASYNC,
     BARRIER,
@@ -28,6 +29,7 @@ from harness.model.made import (
     Made,
 )
 
+ASK = 1024  # turns between two looks at the clock
 QUEUED = 8  # asynchronous products that may wait for the tensor core
 READ_EARLY = 12.0  # cycles until a memory instruction has read its registers
 RETRY = 40.0  # cycles until a warp looks again for a TMA load that nobody has started yet
@@ -93,7 +95,11 @@ class Scheduler:
         self.heap: list[tuple[float, int, float, Any]] = [(0.0, 0, 0.0, i) for i in range(len(self.warps))]
         self.queues: dict[str, list[tuple[int, float, int]]] = {}
         heapq.heapify(self.heap)
+        turns = 0
         while self.heap or self._open_barriers():
+            turns += 1
+            if not turns % ASK:
+                patience.check()
             when, kind, since, index = heapq.heappop(self.heap)
             if kind < 0:
                 self._pipe_free(when, index)

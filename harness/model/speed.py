@@ -6,7 +6,8 @@ reference) leaves the verdict ``undecided`` with one sentence: it never fails a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from harness import gate
@@ -35,18 +36,29 @@ def time_of(compiled: Mapping[str, Any], trace: Callable[[list[Any]], Facts], de
     if compiled.get("stumbled") or not compiled.get("model"):
         raise NoModel(f"the launcher stopped at the bench shape ({compiled.get('stumbled', 'no facts')})")
     model = compiled["model"]
+    if "failed" in model:
+        raise NoModel(model["failed"])
     for data in model["facts"].values():
         if "failed" in data:
             raise NoModel(f"the compiled code cannot be read ({data['failed']})")
-    seen = trace(layouts_of(model, device))
+    with _faults_are_ours():
+        layouts = layouts_of(model, device)
+    seen = trace(layouts)
     if "failed" in seen:
         raise NoModel(f"the bench shape cannot be traced ({seen['failed']})")
-    try:
+    with _faults_are_ours():
         return estimate(model, seen["runs"], device)
+
+
+@contextlib.contextmanager
+def _faults_are_ours() -> Iterator[None]:
+    """A fault of the model's is no fault of the kernel's: raise NoModel in its place."""
+    try:
+        yield
     except NoModel:
         raise
-    except Exception as error:  # a fault of the model's is no fault of the kernel's
-        raise NoModel(f"the speed model failed ({type(error).__name__}: {error})") from error
+    except Exception as error:
+        raise NoModel(f"the speed model failed ({type(error).__name__}: {error})".split("\n")[0]) from error
 
 
 def verdict(ours: Estimate, reference: float | None, wanted: float, device: Device, missing: str = "") -> Facts:

@@ -19,7 +19,7 @@ from typing import Any
 
 from harness.course import Kata
 from harness.device import Device, load_devices
-from harness.errors import HarnessFault
+from harness.errors import KataError
 from harness.model.constants import CALIBRATED
 from harness.spec import Case
 
@@ -27,6 +27,10 @@ FOLDER = Path("records") / "reference" / "modelled"
 HARNESS = Path(__file__).resolve().parents[1]
 _SAYS_NO_TIME = {"__init__.py", "findings.py", "speed.py", "times.py"}  # of harness/model
 _CHANGED = {"kernel": "the reference's code", "suite": "the bench shape", "model": "the speed model"}
+
+
+class BrokenTimes(KataError):
+    """A file of kept times cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -43,13 +47,13 @@ def file_of(root: Path, gpu: str, triton: str) -> Path:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Return the times by kata and case; empty when nobody wrote any. Raises HarnessFault for a broken file."""
+    """Return the times by kata and case; empty when nobody wrote any. Raises BrokenTimes."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))["katas"]
     except FileNotFoundError:
         return {}
     except (ValueError, KeyError, TypeError) as error:
-        raise HarnessFault(
+        raise BrokenTimes(
             f"{path} cannot be read ({error!r}); `nox -s course -- --write-times` writes it anew."
         ) from None
 

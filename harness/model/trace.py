@@ -10,6 +10,7 @@ from __future__ import annotations
 import builtins
 import math
 import random
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ IN_A_ROW, ANYWHERE = 64, 128  # programs of one wave that run their first access
 # work of one launch, in elements of blocks (an operation counts for OPERATION of them), so that a trace repeats exactly
 FULL_WORK, NEIGHBOUR_WORK = 6_000_000, 4_000_000
 OPERATION = 2000
+SECONDS = 6.0  # of CPU time, from which on no further configuration is traced
 FEWEST = 4  # programs that run in full, whatever they cost
 WHOLE_LOOP, HEAD, MIDDLE, TAIL = 40, 6, 16, 6  # iterations; a loop longer than the first is sampled
 _GOLDEN = 0.6180339887498949
@@ -185,7 +187,8 @@ def trace_calls(
             (``rehearsal.layouts_of``).
 
     Returns:
-        ``runs``: for each configuration the traces of its launches; ``raised`` when the code stopped.
+        ``runs``: for each configuration (the first ones, where there are many) the traces of its launches; ``raised``
+        when the code stopped.
     """
     launches.source_files.add(str(file))
     seen: dict[str, Any] = {"runs": []}
@@ -194,7 +197,10 @@ def trace_calls(
         with CudaIsCpu():
             module = load_source(file, f"kata_{spec.id}")
             entry = find_entry(module, spec.entry, [a.name for a in spec.args])
+        started = time.process_time()
         for number, known in enumerate(layouts):
+            if number and time.process_time() - started > SECONDS:
+                break  # of an autotuned kernel as many configurations as there is time for
             seen["runs"].append(trace_call(module, entry, args, known, number))
     except BaseException as error:
         seen["raised"] = raised(error, file).to_json()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -442,6 +443,12 @@ def compile_facts(job: Job, outcome: Outcome) -> Facts:
     out = fact("pass", launches=launches, compiled=compiled, cost=job.cost(), failed=seen["failed"])
     out["model"] = seen.get("model")
     info = seen.get("raised")
+    if seen.get("unsupported"):
+        return out | {
+            "word": "undecided",
+            "reason": f"Triton {metadata.version('triton')} has no compiler for {job.device.name} (capability "
+            f"{job.device.sm / 10:.1f}): a newer one may, or --gpu names another GPU.",
+        }
     if seen["failed"] and not (info and info["compiling"]):
         if compiled and launches[-1]["key"] in compiled:  # another kernel of the learner's took over: fair
             return out | {"caught": seen["failed"]}

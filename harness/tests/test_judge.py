@@ -330,6 +330,16 @@ def test_a_launcher_that_stumbles_over_empty_results_is_no_error_yet(job):
     assert (found["word"], found["stumbled"], found["todo"]) == ("pass", "line 3: TypeError: x", False)
 
 
+def test_a_gpu_that_this_triton_cannot_compile_for_is_no_fault_of_the_kernel(job, monkeypatch):
+    monkeypatch.setattr(judge.metadata, "version", lambda name: "3.6.0")
+    found = judge.compile_facts(job, compiled({"raised": RAISED, "failed": None, "unsupported": True, "compiled": {}}))
+
+    assert (found["word"], found["reason"]) == (
+        "undecided",
+        "Triton 3.6.0 has no compiler for NVIDIA H200 (capability 9.0): a newer one may, or --gpu names another GPU.",
+    )
+
+
 def test_a_compiler_that_takes_too_long_leaves_it_undecided(job):
     found = judge.compile_facts(job, Outcome(b"", "timeout", "", "", 61.0))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.device import find_device
+from harness.model import patience
 from harness.model.estimate import Estimate, LaunchTime, NoModel
 from harness.model.speed import time_of, undecided, verdict
 
@@ -27,6 +28,8 @@ def compiled(**changes):
     (compiled(stumbled="line 3: empty result"), {}, "the launcher stopped at the bench shape (line 3: empty result)"),
     (compiled(model=None), {}, "the launcher stopped at the bench shape (no facts)"),
     (compiled(model={"runs": [[]], "facts": {"x": {"failed": "no disassembler"}}}), {}, "(no disassembler)"),
+    (compiled(model={"failed": "called again for the model, it stopped: ValueError: x"}), {}, "it stopped: ValueError: x"),
+    (compiled(model={"runs": [[{}]], "facts": {"x": {}}}), {}, "the speed model failed (KeyError"),
     (compiled(), {"failed": "an operation is unknown"}, "cannot be traced (an operation is unknown)"),
     (compiled(), {"runs": [[{}]]}, "0 launches were compiled, 1 traced"),
     (compiled(), {"runs": [[]]}, "the entry launched no kernel at the bench shape"),
@@ -38,6 +41,32 @@ def test_what_stands_in_the_way_is_one_sentence(answer, trace, why):
 
     assert why in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+def test_a_model_that_takes_too_long_gives_up(monkeypatch):
+    def endless(*_):
+        while True:
+            patience.check()
+
+    monkeypatch.setattr(patience, "SECONDS", 0.01)
+    monkeypatch.setattr("harness.model.estimate.launch_time", endless)
+    monkeypatch.setattr("harness.model.estimate._facts", lambda *_: None)
+    answer = compiled(model={"runs": [[{"facts": "x"}]], "facts": {}})
+
+    with pytest.raises(NoModel, match="^the model of k takes longer than 0 s$"):
+        monkeypatch.setattr("harness.model.speed.layouts_of", lambda *_: [])
+        time_of(answer, lambda layouts: {"runs": [[{"kernel": "k"}]]}, H200)
+
+
+def test_configurations_that_there_was_no_time_for_are_said(monkeypatch):
+    one = LaunchTime("k", 1e-4, TERMS, PARTS)
+    monkeypatch.setattr("harness.model.estimate.launch_time", lambda *_: one)
+    monkeypatch.setattr("harness.model.estimate._facts", lambda *_: None)
+    monkeypatch.setattr("harness.model.speed.layouts_of", lambda *_: [])
+    answer = compiled(model={"runs": [[{}]] * 5, "facts": {}, "left": 2})
+    found = time_of(answer, lambda layouts: {"runs": [[{"kernel": "k"}]] * 3}, H200)
+
+    assert found.notes == ["4 further configurations of the autotuner were not modelled"]
 
 
 def test_without_a_time_of_the_reference_it_is_undecided_and_says_what_to_run():

@@ -10,7 +10,6 @@ import pytest
 from harness import course_check
 from harness.course import load_course
 from harness.device import find_device
-from harness.errors import HarnessFault
 from harness.model import times
 from harness.tests.toys import SOLUTION, write_course
 
@@ -131,7 +130,7 @@ def test_a_broken_file_is_named_with_what_mends_it(tmp_path, kata, case):
     path.parent.mkdir(parents=True)
     path.write_text("{", encoding="utf-8")
 
-    with pytest.raises(HarnessFault, match=r"h200_sxm_triton_3\.9\.0\.json cannot be read .* --write-times"):
+    with pytest.raises(times.BrokenTimes, match=r"h200_sxm_triton_3\.9\.0\.json cannot be read .* --write-times"):
         times.kept(tmp_path, kata, case, H200, "3.9.0")
 
 

@@ -150,6 +150,20 @@ tl.store(out, k.to(tl.float32))
     assert trace["cut"]
 
 
+def test_an_operation_that_the_interpreter_does_not_know_is_an_answer(interpret, tmp_path):
+    path = tmp_path / "kernels.py"
+    path.write_text(
+        f"{HEAD}\n@triton.jit\ndef kernel(x):\n    tl.store(x, tl.no_such_operation(1.0))\n"
+        f'FAMILIES = {{"f": Family({{"x": {TENSORS["x"]}}}, {{"v": [Call(kernel, (8,), ("x",), {{}})]}}, "x")}}\n',
+        encoding="utf-8",
+    )
+    request = {"zoo": {"file": str(path), "family": "f", "variant": "v"}, "gpu": "H200", "layouts": [[]]}
+    failed = interpret.ask(request)["failed"]
+
+    assert "no_such_operation" in failed
+    assert "\n" not in failed
+
+
 def test_a_known_layout_decides_what_a_request_is(traced):
     # lanes along rows of 32 elements: neighbouring lanes lie 128 bytes apart
     layout = [[32, 32], [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]], [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], []]
