@@ -225,13 +225,12 @@ class Desk:
                 bench = self.connect_compile(shape).get("launches", [])
             reasons += coarse(facts["counters"], facts["cost"], facts["launches"], bench, gpu, spec.max_launches)
         counts = _counts(facts, bench)
-        if reasons:
-            return _speed("slow", "\n".join(dict.fromkeys(reasons)), counts, facts["findings"])
+        out = _speed("slow" if reasons else "pass", "\n".join(dict.fromkeys(reasons)), counts, facts["findings"])
         if not self.bench_cases():
-            return _speed("pass", "", counts, facts["findings"])
-        out = _speed("pass", "", counts, facts["findings"])
+            return out
         modelled = self._modelled(self.bench_cases()[0])
-        return modelled | {
+        # what is slow by its counts alone stays so: the model says how slow
+        return (out if reasons else modelled) | {
             "findings": list(dict.fromkeys(out["findings"] + modelled["findings"])),
             "speed": out["speed"] | modelled.get("speed", {}),
         }

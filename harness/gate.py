@@ -150,10 +150,16 @@ def _sectors(counters: Mapping[str, Any], least: int) -> str:
     each, ideal = site["sectors"] / site["executions"], max(1, -(-site["bytes"] // site["executions"] // _SECTOR))
     return (
         f"asks memory for {counters['sectors']:,} sectors of 32 bytes where {max(1, least // _SECTOR):,} would do. "
-        f"Line {site['line']}: each {site['kind']} of {site['argument']} touches {each:.3g} "
-        f"sector{'s' if each != 1 else ''} for {site['bytes'] / site['executions']:.3g} bytes; {ideal} would hold "
-        f"{ideal * _SECTOR} bytes. Neighbouring lanes should read neighbouring elements, and a program enough of them."
+        f"Line {site['line']}: each {site['kind']} of {site['argument']} touches {_number(each)} "
+        f"sector{'s' if each != 1 else ''} for {_number(site['bytes'] / site['executions'])} bytes; {ideal} would hold "
+        f"{ideal * _SECTOR:,} bytes. Neighbouring lanes should {'read' if site['kind'] == 'load' else 'write'} "
+        "neighbouring elements, and a program enough of them."
     )
+
+
+def _number(value: float) -> str:
+    """Return a mean count: whole from 100 on, three digits below."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _few_programs(bench: Sequence[Mapping[str, Any]], device: Device) -> str:

@@ -212,6 +212,23 @@ def test_a_bench_shape_with_few_programs_is_slow(desk):
     assert "131 of the 132 SMs" in facts["reason"]
 
 
+def test_what_is_slow_by_its_counts_is_told_how_slow(desk, monkeypatch):
+    told = {
+        "word": "undecided",
+        "reason": "near",
+        "findings": ["line 3: x"],
+        "not_checked": [],
+        "speed": {"kind": "modelled", "share": 0.69, "band": [0.59, 0.79]},
+    }
+    monkeypatch.setattr(Desk, "_modelled", lambda self, case: told)
+    facts = desk([counted()], [bench(66), bench(1)]).speed_facts()
+
+    assert facts["word"] == "slow"
+    assert facts["reason"].startswith("1 program of k for the whole bench shape")
+    assert (facts["speed"]["kind"], facts["speed"]["share"], facts["findings"]) == ("modelled", 0.69, ["line 3: x"])
+    assert facts["speed"]["counts"]["bytes"] == 135168
+
+
 def test_speed_of_what_is_wrong_is_not_told(desk):
     facts = desk([failing()]).speed_facts()
 

@@ -59,7 +59,7 @@ def test_scattered_lanes_name_the_worst_site():
     assert reasons(counters(sectors=most - 1, sites=sites)) == []
     assert reasons(counters(sectors=most, sites=sites)) == [
         "asks memory for 30,000 sectors of 32 bytes where 4,000 would do. Line 11: each store of out_ptr touches 64 sectors "
-        "for 256 bytes; 8 would hold 256 bytes. Neighbouring lanes should read neighbouring elements, and a program enough of them."
+        "for 256 bytes; 8 would hold 256 bytes. Neighbouring lanes should write neighbouring elements, and a program enough of them."
     ]
 
 
