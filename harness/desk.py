@@ -227,13 +227,24 @@ class Desk:
         counts = _counts(facts, bench)
         out = _speed("slow" if reasons else "pass", "\n".join(dict.fromkeys(reasons)), counts, facts["findings"])
         if not self.bench_cases():
-            return out
+            return out if reasons else out | self._no_hardware()
         modelled = self._modelled(self.bench_cases()[0])
         # what is slow by its counts alone stays so: the model says how slow
         return (out if reasons else modelled) | {
             "findings": list(dict.fromkeys(out["findings"] + modelled["findings"])),
             "speed": out["speed"] | modelled.get("speed", {}),
         }
+
+    def _no_hardware(self) -> dict[str, Any]:
+        """What to say when the GPU in question has no hardware for any bench shape: its speed is not known there."""
+        dtypes = list(dict.fromkeys(c.dtype for c in self.kata.spec.with_role("bench")))
+        if not dtypes:
+            return {}
+        told = _model().undecided(
+            f"{self.choices.gpu.name} has no hardware for {' or '.join(dtypes)}, the bench shape's dtype; --gpu H200 "
+            "asks about another GPU."
+        )
+        return {"word": told["word"], "reason": told["reason"]}
 
     def _modelled(self, case: Case) -> dict[str, Any]:
         """Model one bench shape and hold it against the reference's modelled time."""

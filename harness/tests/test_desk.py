@@ -229,6 +229,20 @@ def test_what_is_slow_by_its_counts_is_told_how_slow(desk, monkeypatch):
     assert facts["speed"]["counts"]["bytes"] == 135168
 
 
+def test_a_gpu_without_hardware_for_the_bench_shape_is_no_silent_pass(desk):
+    d = desk([counted()], gpu=find_device("T4"))
+    toml = d.kata.folder / "exercise.toml"
+    toml.write_text(toml.read_text().replace('dtype = "float32", role = "bench"', 'dtype = "bfloat16", role = "bench"'))
+    facts = d.speed_facts()
+
+    assert (facts["word"], facts["reason"]) == (
+        "undecided",
+        "right, but its speed is not decided: NVIDIA T4 has no hardware for bfloat16, the bench shape's dtype; "
+        "--gpu H200 asks about another GPU.",
+    )
+    assert facts["speed"]["counts"]
+
+
 def test_speed_of_what_is_wrong_is_not_told(desk):
     facts = desk([failing()]).speed_facts()
 

@@ -70,7 +70,7 @@ LAYERS = (
     ("measured.cuda_device", "measured.gpu_probes", "measured.limit", "model.trace"),
     ("runner.warm", "runner.child", "measured.gpu_child"),
     ("measured.gpu_bench", "model.rehearsal"),
-    ("model.findings", "model.estimate", "zoo.picture", "zoo.scores", "zoo.data"),
+    ("model.findings", "model.estimate", "zoo.picture", "zoo.scores", "zoo.data", "zoo.kept"),
     ("runner.judge",),
     ("runner.keeper", "measured.gpu_keeper", "runner.host_keeper"),
     ("runner.forkserver", "runner.host_server"),

@@ -1,6 +1,6 @@
 """``nox -s model``: the model against the recorded zoo: a table, a picture, the error of each family.
 
-python -m harness.zoo.modelcheck [FAMILY …] [--gpu H200] [--sets D,H1] [--new] [--svg FILE] [--brief]
+python -m harness.zoo.modelcheck [FAMILY …] [--gpu H200] [--sets D,H1] [--svg FILE] [--brief] [--write]
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from harness.device import Device, find_device
 from harness.errors import KataError
 from harness.model import estimate as model
 from harness.zoo import data as zoodata
+from harness.zoo import kept
 from harness.zoo.picture import log_log
 from harness.zoo.scores import Row, Scores, score, shares
 
@@ -29,8 +30,11 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--sets", default="", help="only these sets, as in h200.csv: D,H1")
     parser.add_argument("--svg", type=Path, help="also write the log-log picture there")
     parser.add_argument("--brief", action="store_true", help="the scores only, not every variant")
+    parser.add_argument("--write", action="store_true", help="keep the times and the picture, and README.md's table")
     args = parser.parse_args(argv)
     try:
+        if args.write and (args.families or args.sets):
+            raise KataError("--write keeps the whole zoo; leave out the families and the sets.")
         chosen = [v for table in TABLES if table.exists() for v in zoodata.variants(table) if _wanted(v, args)]
         if not chosen:
             raise KataError(f"no recorded variant is called {' or '.join(args.families) or args.sets}.")
@@ -43,7 +47,17 @@ def main(argv: list[str] | None = None) -> int:
     print("\n".join([*(score_lines(rows) if rows else []), *(f"not modelled: {f}" for f in failed)]))
     if args.svg and rows:
         args.svg.write_text(log_log(rows), encoding="utf-8")
+    if args.write and rows and not failed:
+        _keep(rows, find_device(args.gpu))
     return 1 if failed else 0
+
+
+def _keep(rows: Sequence[Row], device: Device) -> None:
+    version = zoodata.triton_version()
+    path = kept.write(rows, version)
+    path.with_suffix(".svg").write_text(log_log(rows, f"Triton {version} on {device.name}"), encoding="utf-8")
+    kept.write_readme(kept.read(), device)
+    print(f"written: {path.relative_to(kept.ROOT)}, its picture, and the table in README.md")
 
 
 def _wanted(variant: zoodata.Variant, args: argparse.Namespace) -> bool:
