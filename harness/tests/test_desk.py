@@ -237,7 +237,7 @@ def test_a_gpu_without_hardware_for_the_bench_shape_is_no_silent_pass(desk):
 
     assert (facts["word"], facts["reason"]) == (
         "undecided",
-        "right, but its speed is not decided: NVIDIA T4 has no hardware for bfloat16, the bench shape's dtype; "
+        "right, but its speed is not decided: Tesla T4 has no hardware for bfloat16, the bench shape's dtype; "
         "--gpu H200 asks about another GPU.",
     )
     assert facts["speed"]["counts"]
