@@ -28,9 +28,10 @@ from harness.model.made import (
     WGWAIT,
     Made,
 )
+from harness.model.tensorcore import Groups, TensorCore
 
+FREE, PRODUCT = -1, -2  # what a turn is about that is no warp's
 ASK = 1024  # turns between two looks at the clock
-QUEUED = 8  # asynchronous products that may wait for the tensor core
 READ_EARLY = 12.0  # cycles until a memory instruction has read its registers
 RETRY = 40.0  # cycles until a warp looks again for a TMA load that nobody has started yet
 
@@ -38,21 +39,20 @@ RETRY = 40.0  # cycles until a warp looks again for a TMA load that nobody has s
 class Warp:
     """Where one warp is: its next instruction, its scoreboards, its asynchronous groups."""
 
-    __slots__ = ("at", "board", "owner", "copies", "groups", "products", "hmma", "slot", "number", "tma", "round")
+    __slots__ = ("at", "board", "owner", "copies", "groups", "asleep", "hmma", "slot", "number", "tma")
 
     def __init__(self, slot: int, number: int) -> None:
-        self.slot, self.number, self.round = slot, number, -1
+        self.slot, self.number = slot, number
         self.start()
 
     def start(self) -> None:
         """Begin a new CTA."""
-        self.round += 1
         self.at, self.tma = 0, 0
         self.board: list[list[float]] = [[], [], [], [], [], []]
         self.owner = [0] * 6
         self.copies = 0.0
-        self.groups: list[float] = []
-        self.products = 0.0
+        self.groups = Groups()
+        self.asleep: tuple[int, float, int] | None = None  # for which group, since when, of which line
         self.hmma: dict[int, float] = {}
 
 
@@ -82,6 +82,7 @@ class Scheduler:
         if not self.way:
             return Outcome(self.costs.program, self.costs.program, {})
         self.pipe: dict[str, float] = {}
+        self.tensor = TensorCore(len(self.warps))
         self.issue = self.memory = self.shared = 0.0
         self.stalls: dict[int, float] = {}
         self.arrived: list[list[tuple[Warp, int, float]]] = [[] for _ in range(self.slots)]
@@ -90,10 +91,10 @@ class Scheduler:
         self.ended = [0] * self.slots
         self.latest = [0.0] * self.slots
         self.ends: list[list[float]] = [[] for _ in range(self.slots)]
-        # (when it may issue, which CTA of its slot, since when it is ready, which warp): of several that may issue, the
-        # one of an older CTA goes, then the one that waits longest
+        # (when it may issue, what, since when it is ready, which warp): of several that may issue, the one that waits
+        # longest goes; below 0 is what no warp does: a pipe that others wait for is free, a product has ended
         self.heap: list[tuple[float, int, float, Any]] = [(0.0, 0, 0.0, i) for i in range(len(self.warps))]
-        self.queues: dict[str, list[tuple[int, float, int]]] = {}
+        self.queues: dict[str, list[tuple[float, int]]] = {}
         heapq.heapify(self.heap)
         turns = 0
         while self.heap or self._open_barriers():
@@ -101,7 +102,9 @@ class Scheduler:
             if not turns % ASK:
                 patience.check()
             when, kind, since, index = heapq.heappop(self.heap)
-            if kind < 0:
+            if kind == PRODUCT:
+                self._product_ended(when)
+            elif kind == FREE:
                 self._pipe_free(when, index)
             else:
                 self._turn(when, since, self.warps[index], index)
@@ -120,37 +123,31 @@ class Scheduler:
         here = self.way[warp.at]
         if here.share < 1.0 and warp.number and (warp.number + 0.5) / self.mine > here.share:
             warp.at += 1
-            heapq.heappush(self.heap, (ready, warp.round, since, index))
+            heapq.heappush(self.heap, (ready, 0, since, index))
             return
         free = self.pipe.get(here.pipe, 0.0)
-        # products that run by themselves queue up; everything else holds its warp until its pipe is free
-        hold = free - QUEUED * here.interval if here.kind == WGMMA else free
         start = max(ready, self.issue)
-        if hold > start:
+        if free > start:
             queue = self.queues.setdefault(here.pipe, [])
-            heapq.heappush(queue, (warp.round, since, index))
+            heapq.heappush(queue, (since, index))
             if len(queue) == 1:
-                heapq.heappush(self.heap, (hold, -1, 0.0, here.pipe))
+                heapq.heappush(self.heap, (free, FREE, 0.0, here.pipe))
             return
         self._issue(start, here, warp, index)
 
     def _pipe_free(self, when: float, pipe: str) -> None:
-        """Issue what waits longest for this pipe; of several CTAs the older one goes first."""
+        """Issue what waits longest for this pipe."""
         queue = self.queues[pipe]
-        _, _, index = heapq.heappop(queue)
+        _, index = heapq.heappop(queue)
         warp = self.warps[index]
         here = self.way[warp.at]
-        free = self.pipe.get(pipe, 0.0)
-        hold = free - QUEUED * here.interval if here.kind == WGMMA else free
-        self._issue(max(when, hold, self.issue), here, warp, index)
+        self._issue(max(when, self.pipe.get(pipe, 0.0), self.issue), here, warp, index)
         if queue:
-            free = self.pipe.get(pipe, 0.0)
-            hold = free - QUEUED * here.interval if here.kind == WGMMA else free
-            heapq.heappush(self.heap, (max(hold, when), -1, 0.0, pipe))
+            heapq.heappush(self.heap, (max(self.pipe.get(pipe, 0.0), when), FREE, 0.0, pipe))
 
     def _issue(self, start: float, here: Made, warp: Warp, index: int) -> None:
         self.issue = start + 1.0
-        if here.interval:
+        if here.interval and here.kind != WGMMA:  # products run by themselves: they hold no warp
             self.pipe[here.pipe] = max(start, self.pipe.get(here.pipe, 0.0)) + here.interval
         warp.at += 1
         after = self._effect(start, here, warp, index)
@@ -158,7 +155,7 @@ class Scheduler:
             self._push(self._ready(after, warp), index)
 
     def _push(self, ready: float, index: int) -> None:
-        heapq.heappush(self.heap, (ready, self.warps[index].round, ready, index))
+        heapq.heappush(self.heap, (ready, 0, ready, index))
 
     def _ready(self, after: float, warp: Warp) -> float:
         """Return when the next instruction's scoreboards are clear, and note who was waited for."""
@@ -197,9 +194,8 @@ class Scheduler:
         elif kind == BARRIER:
             return self._barrier(after, here, warp, index)
         elif kind == WGMMA:
-            warp.products = max(warp.products, self.pipe[here.pipe] + self.costs.wgmma)
-            if here.last:
-                warp.groups.append(warp.products)
+            self.tensor.add(index, here.interval, warp.groups, here.last)
+            self._product(t)
         elif kind == WGWAIT:
             return self._products(after, here, warp)
         elif kind == HMMA:
@@ -257,13 +253,34 @@ class Scheduler:
             self._push(self._ready(arrived + self.costs.barrier, warp), index)
         return bool(stuck)
 
-    def _products(self, after: float, here: Made, warp: Warp) -> float:
-        gone = len(warp.groups) - here.target
-        if gone > 0:
-            self._waited(here.line, max(0.0, warp.groups[gone - 1] - after))
-            after = max(after, warp.groups[gone - 1])
-            warp.groups = warp.groups[gone:]
-        return after
+    def _product(self, t: float) -> None:
+        """Let the tensor core begin its next product, when it is free and has one."""
+        cycles = self.tensor.begin()
+        if cycles is not None:
+            heapq.heappush(self.heap, (t + cycles, PRODUCT, 0.0, 0))
+
+    def _product_ended(self, t: float) -> None:
+        index, groups = self.tensor.finish(t + self.costs.wgmma)
+        warp = self.warps[index]
+        if warp.asleep and warp.groups is groups and warp.asleep[0] <= len(groups.ready):
+            number, since, line = warp.asleep
+            warp.asleep = None
+            ready = max(since, groups.ready[number - 1])
+            self._waited(line, ready - since)
+            self._push(self._ready(ready, warp), index)
+        self._product(t)
+
+    def _products(self, after: float, here: Made, warp: Warp) -> float | None:
+        """Wait until at most ``target`` groups of products are left; None when the warp sleeps until then."""
+        number = warp.groups.closed - here.target
+        if number <= 0:
+            return after
+        if number > len(warp.groups.ready):
+            warp.asleep = (number, after, here.line)
+            return None
+        ready = max(after, warp.groups.ready[number - 1])
+        self._waited(here.line, ready - after)
+        return ready
 
     def _barrier(self, after: float, here: Made, warp: Warp, index: int) -> float | None:
         waiting = self.arrived[warp.slot]

@@ -36,6 +36,7 @@ LAYERS = (
         "compiled.sassvalue",
         "model.schedule",
         "model.sites",
+        "model.tensorcore",
         "model.terms",
         "model.traffic",
         "compiled.trips",
