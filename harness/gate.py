@@ -147,12 +147,22 @@ def _duration(seconds: float) -> str:
 
 def _sectors(counters: Mapping[str, Any], least: int) -> str:
     site = max(counters["sites"], key=lambda s: s["sectors"] * _SECTOR / max(1, s["bytes"]) * s["sectors"])
-    each, ideal = site["sectors"] / site["executions"], max(1, -(-site["bytes"] // site["executions"] // _SECTOR))
-    return (
+    each, size = site["sectors"] / site["executions"], site["bytes"] / site["executions"]
+    ideal = max(1, -(-site["bytes"] // site["executions"] // _SECTOR))
+    start = (
         f"asks memory for {counters['sectors']:,} sectors of 32 bytes where {max(1, least // _SECTOR):,} would do. "
-        f"Line {site['line']}: each {site['kind']} of {site['argument']} touches {_number(each)} "
-        f"sector{'s' if each != 1 else ''} for {_number(site['bytes'] / site['executions'])} bytes; {ideal} would hold "
-        f"{ideal * _SECTOR:,} bytes. Neighbouring lanes should {'read' if site['kind'] == 'load' else 'write'} "
+        f"Line {site['line']}: each {site['kind']} of {site['argument']} "
+    )
+    if size >= 8 * _SECTOR and each <= 1.25 * ideal:  # full sectors, so it is their number that is too large
+        verb = {"load": "loaded", "store": "stored"}.get(site["kind"], "updated")
+        times = counters["sectors"] * _SECTOR / max(1, least)
+        return (
+            f"{start}fills its sectors ({_number(each)} for {_number(size)} bytes), but the same bytes are {verb} again "
+            f"and again, {times:.0f} times as many as there are. Let all that need a value use it while it is there."
+        )
+    return (
+        f"{start}touches {_number(each)} sector{'s' if each != 1 else ''} for {_number(size)} bytes; {ideal:,} would "
+        f"hold {ideal * _SECTOR:,} bytes. Neighbouring lanes should {'read' if site['kind'] == 'load' else 'write'} "
         "neighbouring elements, and a program enough of them."
     )
 

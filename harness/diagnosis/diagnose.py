@@ -34,6 +34,7 @@ CAUSES = (
     values.equals_input,
     moved.swapped_pairs,
     moved.transposed,
+    moved.turned_tiles,
     moved.repeated_tile,
     moved.shifted,
     values.scaled,

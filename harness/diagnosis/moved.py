@@ -122,6 +122,23 @@ def transposed(scene: Scene) -> Hint:
     return None
 
 
+def turned_tiles(scene: Scene) -> Hint:
+    """Each square tile stands where it belongs, with its rows and columns exchanged."""
+    e = scene.e
+    for n in sorted({int(n) for n in scene.blocks.values() if n > 1 and e.ndim > 1 and n <= min(e.shape[-2:])}):
+        down, across = (length // n * n for length in e.shape[-2:])  # ragged tiles depend on their masks
+        whole = e[..., :down, :across].reshape(*e.shape[:-2], down // n, n, across // n, n)
+        predicted, where = e.copy(), np.zeros(e.shape, dtype=bool)
+        predicted[..., :down, :across] = np.swapaxes(whole, -1, -3).reshape(*e.shape[:-2], down, across)
+        where[..., :down, :across] = True
+        if scene.explains(predicted, where, cover=0.5):
+            return (
+                f"The values are right, but inside each tile of {n} x {n} rows and columns are exchanged: what is "
+                "stored lies the other way round than its addresses. tl.trans turns a block."
+            )
+    return None
+
+
 def swapped_pairs(scene: Scene) -> Hint:
     """Neighbours are exchanged in pairs, as when a byte's nibbles are taken in the wrong order."""
     flat = scene.e.ravel()

@@ -305,7 +305,8 @@ class Memory:
         where = f"it has {numel:,} element{plural}, shape {shape}, strides {list(region.tensor.stride())}"
         if 0 <= index < end:
             why = "that address lies between the elements of the view, so it is somebody else's data"
-        elif abs(index) >= 2**30 and region.nbytes >= 2**30 or index < -(2**27):
+        # an index of 32 bits never reaches 2**31: what lies beyond was computed in 64 and is out for another reason
+        elif 2**30 <= abs(index) < 2**31 and region.nbytes >= 2**30 or index < -(2**27):
             why = "so far off looks like 32-bit overflow: make the index int64 before it is multiplied by a stride"
         elif index < 0:
             why = "that is before its start"

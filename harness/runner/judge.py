@@ -251,6 +251,11 @@ def _missing(job: Job, missing: np.ndarray, call: dict[str, Any]) -> str:
 
     first = [[int(i) for i in index] for index in np.argwhere(missing)[:3]]
     launch = call["launches"][-1] if call["launches"] else None
+    if launch and missing.all() and 0 in launch["grid"]:
+        return (
+            f"not one of the {missing.size:,} elements of the result was written: the grid of {launch['kernel']} was "
+            f"{tuple(launch['grid'])}, so no program ran. Round the number of programs up (triton.cdiv)."
+        )
     if missing.all():
         return (
             f"not one of the {missing.size:,} elements of the result was written: no tl.store reached it. Is a TODO of "
@@ -260,7 +265,7 @@ def _missing(job: Job, missing: np.ndarray, call: dict[str, Any]) -> str:
     return (
         f"{int(missing.sum()):,} of {missing.size:,} elements of the result were never written: "
         f"{', '.join(map(str, first))}{', …' if missing.sum() > 3 else ''}.{grid} Does the grid cover every tile, the "
-        f"last one too?\n{error_map(missing)}"
+        f"last one too? Does each program find a tile of its own?\n{error_map(missing)}"
     )
 
 

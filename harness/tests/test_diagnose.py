@@ -116,6 +116,13 @@ def transposed_square():
     return failed(X[:12, :12], X[:12, :12].T)
 
 
+def turned_tiles():
+    got = X.copy()
+    for j in range(0, 48, 12):
+        got[:, j : j + 12] = X[:, j : j + 12].T
+    return failed(X, got, blocks={"BLOCK_M": 12, "BLOCK_N": 12})
+
+
 def stride_ignored_by_softmax():
     misread = X.T.reshape(X.shape)
     return failed(
@@ -381,6 +388,7 @@ KNOWN = {
     swapped_pairs: "exchanged in pairs (elements 0 and 1, 2 and 3, …): check the order",
     transposed_store: "rows and columns are exchanged",
     transposed_square: "rows and columns are exchanged",
+    turned_tiles: "inside each tile of 12 x 12 rows and columns are exchanged",
     stride_ignored_by_softmax: "x is transposed in memory and the kernel reads it as if it were contiguous",
     last_stride_ignored_by_softmax: "as if each row lay in one piece: compute the addresses with x.stride(1)",
     stride_ignored_by_add: "y is transposed in memory and the kernel reads it as if it were contiguous",

@@ -63,6 +63,16 @@ def test_scattered_lanes_name_the_worst_site():
     ]
 
 
+def test_dense_loads_that_come_again_are_not_called_scattered():
+    sites = [site(line=37, argument="weight_ptr", executions=10, bytes=40_960, sectors=1280)]
+
+    assert reasons(counters(sectors=60_000, sites=sites)) == [
+        "asks memory for 60,000 sectors of 32 bytes where 4,000 would do. Line 37: each load of weight_ptr fills its sectors "
+        "(128 for 4,096 bytes), but the same bytes are loaded again and again, 15 times as many as there are. Let all that "
+        "need a value use it while it is there."
+    ]
+
+
 def test_hundreds_of_launches_are_slow():
     assert reasons(launches=[launch("k", 250)] * (MANY_LAUNCHES - 1)) == []
     assert reasons(bench=[launch("k", 250)] * MANY_LAUNCHES) == [

@@ -140,6 +140,16 @@ def test_unwritten_elements_are_listed(job):
     )
 
 
+def test_a_grid_of_no_programs_is_named(job):
+    found = facts(job, right(written=(False, False, False), launches=[LAUNCH | {"grid": [0, 1, 1]}]))
+
+    assert found["word"] == "unwritten"
+    assert found["reason"] == (
+        "not one of the 3 elements of the result was written: the grid of double_kernel was (0, 1, 1), so no program ran. "
+        "Round the number of programs up (triton.cdiv)."
+    )
+
+
 def test_a_copy_of_poison_is_unwritten(job):
     """The result was copied from a work buffer: what holds the poison of each call was never computed."""
     seen = Seen()

@@ -171,6 +171,15 @@ def test_a_stray_load_names_argument_index_program_and_line(memory, element, say
     assert m.violation.kind == "out-of-bounds"
 
 
+def test_only_what_32_bits_can_hold_is_called_an_overflow(memory):
+    """A row that lies 2**30 elements off, read without a mask: its index was 64 bits wide."""
+    far = torch.empty(2**31 + 7, dtype=torch.int8)  # two GiB of addresses; no page of it is touched
+    m, p = memory(x=far.as_strided((3, 7), (2**30, 1)))
+    i8 = np.dtype(np.int8)
+
+    assert "the last one is 2,147,483,654 (" in violation(m, lambda: m.load(at(p, 2**31 + 7, width=1), None, None, i8))
+
+
 def test_gaps_of_a_view_are_somebody_else_s(memory):
     m, p = memory(x=torch.zeros(3, 4)[:, :2])
 
