@@ -65,8 +65,8 @@ class DecodeLoop extends World {
     choice(
       "model",
       "Model, in bf16",
-      Object.entries(facts.models ?? {}).map(([k, m]) => [k, m.name]),
-      { wrapped: true },
+      // without the version: "Llama 8B"
+      Object.entries(facts.models ?? {}).map(([k, m]) => [k, m.name.replace(/ ?\d+\.\d+ /, " ")]),
     ),
     range("prompt", "Tokens of the prompt", 0, 0, { values: PROMPTS, show: count }),
     range("out", "Tokens of the answer", 0, 0, { values: OUTS, show: count }),
@@ -166,7 +166,7 @@ class DecodeLoop extends World {
       y += 14;
     }
     y += 14;
-    const high = small ? 36 : 66;
+    const high = small ? 36 : 96;
     s += this.track(m, "read", "g-m", "memory", { width, open, at, y, high });
     s += this.track(m, "math", "g-a", "arithmetic", { width, open, at, y: y + high + 26, high });
     const base = y + 2 * high + 38;

@@ -146,7 +146,7 @@ class BlockGrid extends World {
       wide = width - left,
       top = 22,
       rows = this.rows(m),
-      step = rows.length > 5 ? (small ? 22 : 28) : small ? 30 : 48,
+      step = rows.length > 5 ? (small ? 22 : 28) : small ? 30 : 62,
       high = step - 6;
     this.geo = { left, wide, top, step, rows };
     let s =

@@ -196,8 +196,8 @@ class WaveMap extends World {
       x = (m.count - 1) * w;
     s += rect(x, y, Math.max(1, w), high - h, "g-m", 'data-idle=""') + rect(x, y + high - h, Math.max(1, w), h, "g-a");
     if (m.count > BARS) s += label(6, y + high / 2 + 4, `${count(m.count - 1)} full waves`, "t-on");
-    else if (w > 90)
-      s += label(x + 6, y + 16, `${digits((100 * m.last) / m.slots, 2)} % full`, h > high - 20 ? "t-on" : "");
+    else if (w > 180)
+      s += label(x, y + high + 20, `the last: ${digits((100 * m.last) / m.slots, 2)} % full`, "cap");
     return s;
   }
 
