@@ -74,7 +74,7 @@ class StrideStrip extends World {
     },
     hit: (x, y, m) => {
       const g = this.geo,
-        j = Math.floor((x - g.left) / g.cell),
+        j = Math.floor((x - g.left) / g.wide),
         i = Math.floor((y - g.top) / g.cell);
       if (i >= 0 && i < m.size0 && j >= 0 && j < m.size1) return i * m.size1 + j;
       const c = Math.floor(x / g.unit),
@@ -130,6 +130,7 @@ class StrideStrip extends World {
 
   draw(m, { width, small, open, cursor }) {
     const cell = Math.min(small ? 26 : 36, (width - 24) / m.size1),
+      wide = small ? cell : Math.min(56, (width - 24) / m.size1),
       left = 22,
       top = 34,
       per = small ? 12 : 24,
@@ -138,20 +139,20 @@ class StrideStrip extends World {
       step = high + (small ? 14 : 16);
     const bottom = top + m.size0 * cell,
       strip = bottom + 64;
-    this.geo = { cell, left, top, per, unit, strip, step };
+    this.geo = { cell, wide, left, top, per, unit, strip, step };
     let s = label(0, 11, "the view, by its indices", "cap");
-    for (let j = 0; j < m.size1; j++) s += label(left + (j + 0.5) * cell, top - 6, j, "", "middle");
+    for (let j = 0; j < m.size1; j++) s += label(left + (j + 0.5) * wide, top - 6, j, "", "middle");
     for (let i = 0; i < m.size0; i++) s += label(left - 6, top + (i + 0.5) * cell + 4, i, "", "end");
     m.cells.forEach(({ i, j, at }, k) => {
-      const x = left + j * cell,
+      const x = left + j * wide,
         y = top + i * cell,
         lit = k === cursor || k === m.ask;
-      s += rect(x, y, cell - 2, cell - 2, lit ? "g-a" : "g-a-soft");
-      if (open) s += label(x + cell / 2 - 1, y + cell / 2 + 3, at, lit ? "t-on" : "t-ink", "middle");
-      else if (k === m.ask) s += label(x + cell / 2 - 1, y + cell / 2 + 4, "?", "t-on", "middle");
+      s += rect(x, y, wide - 2, cell - 2, lit ? "g-a" : "g-a-soft");
+      if (open) s += label(x + wide / 2 - 1, y + cell / 2 + 3, at, lit ? "t-on" : "t-ink", "middle");
+      else if (k === m.ask) s += label(x + wide / 2 - 1, y + cell / 2 + 4, "?", "t-on", "middle");
     });
     const now = m.cells[cursor];
-    s += rect(left + now.j * cell - 2.5, top + now.i * cell - 2.5, cell + 3, cell + 3, "g-pick");
+    s += rect(left + now.j * wide - 2.5, top + now.i * cell - 2.5, wide + 3, cell + 3, "g-pick");
     s += label(
       0,
       strip - 16,
@@ -162,10 +163,10 @@ class StrideStrip extends World {
     const place = (at) => [((at % per) + 0.5) * unit, strip + Math.floor(at / per) * step];
     if (open && now.at < m.memory) {
       const [x, y] = place(now.at),
-        x0 = left + (now.j + 0.5) * cell - 1,
+        x0 = left + (now.j + 1) * wide - 1, // between two columns, clear of the numbers below
         y0 = top + (now.i + 1) * cell;
       s += path(
-        `M${x0.toFixed(1)} ${y0.toFixed(1)}C${x0.toFixed(1)} ${(bottom + 40).toFixed(1)} ${x.toFixed(1)} ${(bottom + 10).toFixed(1)} ${x.toFixed(1)} ${(y - 2).toFixed(1)}`,
+        `M${x0.toFixed(1)} ${y0.toFixed(1)}V${bottom.toFixed(1)}C${x0.toFixed(1)} ${(bottom + 40).toFixed(1)} ${x.toFixed(1)} ${(bottom + 10).toFixed(1)} ${x.toFixed(1)} ${(y - 2).toFixed(1)}`,
         "g-wire",
       );
     }

@@ -29,7 +29,9 @@ export class World extends (globalThis.HTMLElement ?? class {}) {
     this.at = this.player?.start ?? 0;
     this.state = { ...this.start, ...this.scenes[0]?.set };
     this.point = this.cursor?.at ?? 0;
+    const told = $(".nojs", this); // kept for paper, where nobody can commit to a number
     this.innerHTML = skeleton(this);
+    if (told) this.append(told);
     this.figure = $(".w-view", this);
     this.svg = $("svg", this.figure);
     $$(".tabs button", this).forEach((b, i) => {
