@@ -265,7 +265,8 @@ def _missing(job: Job, missing: np.ndarray, call: dict[str, Any]) -> str:
     return (
         f"{int(missing.sum()):,} of {missing.size:,} elements of the result were never written: "
         f"{', '.join(map(str, first))}{', …' if missing.sum() > 3 else ''}.{grid} Does the grid cover every tile, the "
-        f"last one too? Does each program find a tile of its own?\n{error_map(missing)}"
+        f"last one too? Does each program find a tile of its own, and does the store's mask let these through?\n"
+        f"{error_map(missing)}"
     )
 
 

@@ -136,7 +136,8 @@ def test_unwritten_elements_are_listed(job):
 
     assert found["word"] == "unwritten"
     assert found["reason"].startswith(
-        "1 of 3 elements of the result were never written: [0, 1]. The last launch was double_kernel with grid (1, 1, 1)."
+        "1 of 3 elements of the result were never written: [0, 1]. The last launch was double_kernel with grid (1, 1, 1). "
+        "Does the grid cover every tile, the last one too? Does each program find a tile of its own, and does the store's mask let these through?"
     )
 
 
