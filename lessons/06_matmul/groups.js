@@ -106,12 +106,7 @@ class TileGroups extends World {
       rows = new Set(m.wave.map((p) => p.m)),
       cols = new Set(m.wave.map((p) => p.n)),
       pad = cell > 4 ? 1 : 0.5;
-    let s = label(
-      x,
-      11,
-      `B above, A to the left: a stripe for each ${small ? "column or row" : "column or row of tiles"}`,
-      "cap",
-    );
+    let s = label(0, 11, `A at the left, B above: a stripe for each row and column${small ? "" : " of tiles"}`, "cap");
     for (let r = 0; r < m.rows; r++)
       s += rect(0, y + r * cell, edge, cell - pad, open && rows.has(r) ? "g-m" : "g-cell");
     for (let c = 0; c < m.cols; c++)

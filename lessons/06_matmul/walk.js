@@ -122,8 +122,8 @@ class TileWalk extends World {
 
   counters(m) {
     return [
-      { label: "A is loaded", value: `${count(m.readsA)} ×`, tone: "m", secret: true },
-      { label: "B is loaded", value: `${count(m.readsB)} ×`, tone: "m", secret: true },
+      { label: "A is loaded", value: `${count(m.readsA)}×`, tone: "m", secret: true },
+      { label: "B is loaded", value: `${count(m.readsB)}×`, tone: "m", secret: true },
       { label: "loaded in all", value: quantity(m.loaded, "GB"), secret: true },
       { label: "against once each", value: times(m.loaded / m.least), secret: true },
       { label: "tiles in flight", value: quantity(m.shared, "KiB") },
@@ -177,8 +177,8 @@ class TileWalk extends World {
       tx = Math.min(x + wide - tw, x + col * (m.bn / m.N) * wide),
       k = ((Math.max(1, at) - 1) * m.bk * deep) / m.K;
     let s = rect(0, y, deep, high, "g-cell") + rect(x, top, wide, deep, "g-cell") + rect(x, y, wide, high, "g-cell");
-    s += label(0, y - 6, open ? `A: each number ${count(m.readsA)} ×` : "A", "cap");
-    s += label(x, 10, open ? `B: each number ${count(m.readsB)} ×` : "B", "cap");
+    s += label(0, y - 6, open ? `A: each number ${count(m.readsA)}×` : "A", "cap");
+    s += label(x, 10, open ? `B: each number ${count(m.readsB)}×` : "B", "cap");
     if (tw >= 6 && th >= 6) {
       for (let c = 1; c < m.cols; c++) s += line(x + c * tw, y, x + c * tw, y + high, "g-line");
       for (let r = 1; r < m.rows; r++) s += line(x, y + r * th, x + wide, y + r * th, "g-line");
