@@ -95,7 +95,7 @@ class KvMemory extends World {
       show: count,
       when: (s) => !s.paged,
     }),
-    range("batch", "Batch asked for", 0, 0, {
+    range("batch", "Batch", 0, 0, {
       values: BATCHES,
       show: (b) => (b === Infinity ? "as many as fit" : count(b)),
     }),
@@ -271,9 +271,11 @@ class KvMemory extends World {
       }).join("L");
     const straight = Math.min(right, (roof / m.ceiling) * m.equal);
     s += line(left, base, X(straight), Y((straight / m.equal) * m.ceiling), "g-wire-a", 'stroke-dasharray="2 4"');
+    // left of the wall where the space behind it is too narrow for the words
+    const end = width - X(m.fits) < 110 ? X(m.fits) - 8 : width;
     s +=
       line(left, Y(m.ceiling), width, Y(m.ceiling), "g-line") +
-      label(width, Y(m.ceiling) - 5, `ceiling ${count(m.ceiling)}`, "t-m", "end");
+      label(end, Y(m.ceiling) - 5, `ceiling ${count(m.ceiling)}`, "t-m", "end");
     s +=
       path(`M${curve(m.fits, right)}`, "g-wire-m", 'stroke-dasharray="3 4" opacity=".6"') +
       path(`M${curve(0, m.fits)}`, "g-wire-m");
