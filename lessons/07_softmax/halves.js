@@ -126,7 +126,7 @@ class SoftmaxHalves extends World {
     m.scores.forEach((x, i) => {
       const part = i < m.cut ? m.a : m.b;
       if (Number.isFinite(x)) s += rect(X(i) + 2, Y(x), step - 4, base - Y(x), "g-cell");
-      else s += label(X(i) + step / 2, base - 5, "−inf", "tiny", "middle");
+      else s += label(X(i) + step / 2, base - 5, "−inf", width < 460 ? "tiny" : "", "middle");
       const own = Math.exp(x - part.m) * 84,
         all = Math.exp(x - m.whole.m) * 84;
       s += rect(X(i) + 2, base2 - own, step - 4, own, "g-a-soft");

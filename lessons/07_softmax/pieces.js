@@ -94,7 +94,7 @@ class SoftmaxPieces extends World {
     ],
   };
   legend = [
-    ["cell", "a score"],
+    ["cell", "a score, darker once it has come"],
     ["a", "its exp, against the maximum so far"],
     ["m", "the running maximum"],
   ];
@@ -230,7 +230,7 @@ class SoftmaxPieces extends World {
       if (!bad) s += rect(X(i) + 2, base2 - h, step - 4, h, "g-a");
       const words = bad ? (Number.isNaN(v) ? "nan" : "inf") : number(v);
       if (!small || bad || i % 3 === 0)
-        s += label(X(i) + step / 2, base2 + 13, words, bad ? "t-ink" : "tiny", "middle");
+        s += label(X(i) + step / 2, base2 + 13, words, bad ? "t-ink" : small ? "tiny" : "", "middle");
     });
     return s;
   }

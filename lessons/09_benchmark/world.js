@@ -143,7 +143,7 @@ class BenchWorld extends World {
     const Y = (t) => base - (Math.log(Math.max(LOW, t) / LOW) / Math.log(most / LOW)) * high;
     let s = label(left, 11, "samples in the order in which they were taken", "cap");
     for (const t of marks)
-      s += line(left, Y(t), right, Y(t), "g-line") + label(left - 6, Y(t) + 3.5, time(t), "tiny", "end");
+      s += line(left, Y(t), right, Y(t), "g-line") + label(left - 6, Y(t) + 3.5, time(t), "", "end");
     s += line(left, base, right, base, "g-wire");
     if (open) {
       const step = (right - left - 8) / m.times.length,
