@@ -7,6 +7,7 @@ load would seem to stand one to four lines too low: those directives are ignored
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -38,6 +39,8 @@ def places(ptx: str, files: Collection[str]) -> list[Place]:
         if named:
             known[int(named.group(1))] = "/".join(filter(None, named.groups()[1:]))
     inside = {number: path in ours for number, path in known.items()}
+    # frames in comments have no folder
+    names = {os.path.basename(path) for path in (*files, *(p for number, p in known.items() if inside[number]))}
     resolved: dict[tuple[int, ...], Place] = {}
     found: list[Place] = []
     now, in_asm = (0, 0), False
@@ -50,13 +53,13 @@ def places(ptx: str, files: Collection[str]) -> list[Place]:
         if loc:
             numbers = [int(n) for n in loc.groups(default=-1)]
             here, caller = tuple(numbers[:3]), tuple(numbers[3:])
-            now = here[1:] if inside.get(here[0]) else resolved.get(caller) or _caller(line, ours)
+            now = here[1:] if inside.get(here[0]) else resolved.get(caller) or _caller(line, names)
             resolved[here] = now
         found.append(now)
     return found
 
 
-def _caller(line: str, ours: Files) -> Place:
+def _caller(line: str, ours: Collection[str]) -> Place:
     """Return the first frame of ours in the comment ``// f.py:1:2 @[ g.py:3:4 @[ … ] ]``, where older LLVMs keep it."""
     for name, row, column in _FRAME.findall(line.partition("@[")[2]):
         if name in ours:

@@ -104,7 +104,11 @@ class Module:
 
 
 class Files:
-    """Which files are the learner's: by full path, else by name (compiled elsewhere, but never Triton's own)."""
+    """Which files are the learner's: those that are named, and any other that is not Triton's own.
+
+    A kernel that comes out of Triton's cache has the name of the file that it was first compiled from: the same text,
+    line for line, in a file that was copied or renamed since. A path without a folder counts by its name alone.
+    """
 
     def __init__(self, files: Collection[str]) -> None:
         self._paths = {os.path.abspath(f) for f in files}
@@ -113,7 +117,9 @@ class Files:
     def __contains__(self, path: str) -> bool:
         if os.path.abspath(path) in self._paths:
             return True
-        return os.path.basename(path) in self._names and not re.search(r"/triton/(language|tools|experimental)/", path)
+        if "/" not in path:
+            return path in self._names
+        return bool(self._paths) and not re.search(r"/triton/(language|tools|experimental)/", path)
 
 
 def read(text: str, files: Collection[str]) -> Module:

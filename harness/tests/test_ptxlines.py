@@ -41,6 +41,12 @@ def test_older_compilers_write_the_callers_into_a_comment():
     assert lines(".loc 2 291 36 // standard.py:291:36 @[ standard.py:43:17 @[ kernel.py:95:20 ] ]\nret;\n") == [95, 95]
 
 
+def test_a_kernel_from_the_cache_may_have_the_name_of_another_copy():
+    body = ".loc 1 20 8\nret;\n.loc 2 291 36 // standard.py:291:36 @[ standard.py:43:17 @[ kernel.py:95:20 ] ]\nret;\n"
+
+    assert [line for line, _ in places(HEAD + body, ["/elsewhere/mine.py"])[2:]] == [20, 20, 95, 95]
+
+
 def test_a_place_that_is_in_no_file_of_ours_is_unknown():
     assert lines(".loc 2 5 5\nret;\n") == [0, 0]
 
