@@ -157,8 +157,9 @@ def _sectors(counters: Mapping[str, Any], least: int) -> str:
         verb = {"load": "loaded", "store": "stored"}.get(site["kind"], "updated")
         times = counters["sectors"] * _SECTOR / max(1, least)
         return (
-            f"{start}fills its sectors ({_number(each)} for {_number(size)} bytes), but the same bytes are {verb} again "
-            f"and again, {times:.0f} times as many as there are. Let all that need a value use it while it is there."
+            f"{start}fills its sectors ({_number(each)} for {_number(size)} bytes), but the same bytes are {verb} "
+            f"again and again, {times:.0f} times as many as there are. Let all that need a value use it while it is "
+            "there."
         )
     return (
         f"{start}touches {_number(each)} sector{'s' if each != 1 else ''} for {_number(size)} bytes; {ideal:,} would "

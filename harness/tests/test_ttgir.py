@@ -41,7 +41,11 @@ def test_places_are_the_learner_s():
 def test_a_kernel_from_the_cache_may_have_the_name_of_another_copy():
     load = "    %1 = tt.load %0 : tensor<512x!tt.ptr<f32>, #blocked> loc({})\n}}"
 
-    assert [read(HEAD + load.format(f"#loc{i}"), ["/elsewhere/mine.py"]).accesses[0].line for i in (1, 2, 4)] == [10, 0, 20]
+    assert [read(HEAD + load.format(f"#loc{i}"), ["/elsewhere/mine.py"]).accesses[0].line for i in (1, 2, 4)] == [
+        10,
+        0,
+        20,
+    ]
 
 
 def test_operations_at_one_place_are_counted():
