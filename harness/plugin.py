@@ -10,8 +10,8 @@ import argparse
 import pytest
 
 from harness import session
-from harness.desk import KataFailure
 from harness.errors import KataError
+from harness.run import KataFailure
 
 STATE = pytest.StashKey[session.Session]()
 

@@ -13,20 +13,11 @@ from typing import Any
 import pytest
 
 from harness.course import ROOT, Course, Kata, load_course
-from harness.desk import (
-    CPU_LIMITS,
-    GPU_LIMITS,
-    HOST_LIMITS,
-    Choices,
-    Desk,
-    KataFailure,
-    Runner,
-    as_test_facts,
-    replay_command,
-)
+from harness.desk import CPU_LIMITS, GPU_LIMITS, HOST_LIMITS, Choices, Desk
 from harness.device import find_device
 from harness.errors import HarnessFault, KataError, SubmissionError
 from harness.report import paragraph
+from harness.run import KataFailure, Run, as_test_facts, replay_command
 from harness.runner.client import SERVER, Client, Server
 from harness.spec import Case
 from harness.verdict import TestFacts, Verdict, fold
@@ -49,7 +40,7 @@ class Session:
         self.borrowed = os.environ.get(SERVER, "")  # the folder of a server that `watch` or `compare` holds warm
         self.clients: dict[tuple[str, str], Client] = {}
         self.desks: dict[str, Desk] = {}
-        self.runners: dict[str, Runner] = {}
+        self.runners: dict[str, Run] = {}
         self.suites: dict[str, list[str]] = {}
         self.facts: dict[str, dict[str, TestFacts]] = {}
         self.verdicts: list[Verdict] = []
@@ -218,10 +209,10 @@ class Session:
             )
         return self.desks[kata.slug]
 
-    def runner(self, item: pytest.Item) -> Runner:
+    def runner(self, item: pytest.Item) -> Run:
         """Return ``run`` for one test; a file that is still the stub fails right here."""
         desk = self.desk(item)
-        runner = Runner(desk, item.name, replay_command(desk.kata, item.name, self.choices))
+        runner = Run(desk, item.name, replay_command(desk.kata, item.name, self.choices))
         self.runners[item.nodeid] = runner
         if not desk.file.is_file():
             reason = f"{desk.file.name} is missing in {desk.file.parent.parent.name}/{desk.file.parent.name}/."

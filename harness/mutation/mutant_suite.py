@@ -21,8 +21,8 @@ from typing import Any
 
 import pytest
 
-from harness.desk import SHRINK_TESTS, TOLD
 from harness.plugin import STATE
+from harness.run import SHRINK_TESTS, TOLD
 from harness.runner.client import Client
 from harness.session import Session
 
