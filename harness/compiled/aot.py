@@ -25,6 +25,7 @@ SEAMS = (
     ("triton.runtime.jit", "JITFunction.run"), ("triton.runtime.autotuner", "Autotuner.run"),
     ("triton.runtime.autotuner", "Autotuner.prune_configs"), ("triton.compiler", "ASTSource"),
     ("triton.backends.compiler", "GPUTarget"), ("triton.runtime.driver", "set_active"),
+    ("triton.runtime._allocation", "_allocator"), ("triton.runtime._allocation", "NullAllocator"),
 )  # fmt: skip
 
 
@@ -117,6 +118,7 @@ def _compile(compiler: Compiler, original: Any, kernel: Any, args: tuple, kwargs
             from triton.runtime.errors import OutOfResources
 
             raise OutOfResources(shared, limit, "shared memory")
+        _workspace(made.metadata)
     except BaseException as error:
         if not isinstance(error, unfit()):
             compiler.failed = compiler.failed or f"{type(error).__name__}: {error}"
@@ -134,6 +136,16 @@ def _compile(compiler: Compiler, original: Any, kernel: Any, args: tuple, kwargs
             "seconds": round(time.perf_counter() - started, 3),
         },
     )
+
+
+def _workspace(metadata: Any) -> None:
+    """Fail as a launch would where the kernel makes descriptors and the launcher has set no allocator for them."""
+    if size := getattr(metadata, "global_scratch_size", 0):
+        from triton.runtime import _allocation
+
+        allocate = _allocation._allocator.get()
+        if isinstance(allocate, _allocation.NullAllocator):
+            allocate(size, metadata.global_scratch_align, None)
 
 
 def _facts(compiler: Compiler, made: Any) -> str:

@@ -27,6 +27,12 @@ _HINTS = (
      "A name that a loop changes keeps one type and shape: start it as tl.zeros((…), tl.float32)."),
     (r"out of resource: shared memory|needs .* of shared memory",
      "Use smaller blocks or fewer stages (num_stages)."),
+    (r"no allocator was set",
+     "Descriptors that a kernel makes live in memory of the launcher: before the launch, triton.set_allocator(f), "
+     "where f(size, alignment, stream) returns torch.empty(size, dtype=torch.int8, device=x.device)."),
+    (r"(base|strides?|base pointer) must be 16-byte aligned",
+     "A descriptor wants rows that begin on multiples of 16 bytes, and 1 as last stride: copy what is not so into rows "
+     "of a padded width, or use pointers."),
     (r"multiple (targets|assignment)|several targets", "Write one assignment a line."),
     (r"Did you forget to add @triton\.jit|outside of the scope of a kernel",
      "tl.* works only inside a function with @triton.jit, started as kernel[grid](…)."),

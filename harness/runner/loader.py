@@ -40,6 +40,8 @@ class Raised:
         return asdict(self)
 
 
+# what the interpreter refuses because no copy engine can do it: the compiler does not look
+_HARDWARE = r"(base|stride) must be 16-byte aligned"
 # raised by Triton or by us about what the learner wrote, wherever the innermost frame is
 _THEIRS = ("KernelError", "StaticAssert", "CompilationError", "ValueError", "UnsupportedLanguageConstruct")
 
@@ -114,7 +116,7 @@ def raised(error: BaseException, file: Path) -> Raised:
         text=text + (f"\n{advice}" if advice else ""),
         line=line,
         todo=isinstance(cause, NotImplementedError) and inside,
-        ours=not inside and type(cause).__name__ not in _THEIRS,
+        ours=not (inside or type(cause).__name__ in _THEIRS or re.search(_HARDWARE, message)),
     )
 
 

@@ -118,6 +118,26 @@ GREEDY = computes("tl.where(tl.sum(counts, 0) == BLOCK, x * 2, 0)", "counts = tl
 GREEDY = GREEDY.replace("BLOCK=64", "BLOCK=64, num_warps=32")  # compiles faster: a thread has fewer of them
 
 
+DESCRIBED = (
+    HEAD
+    + """
+@triton.jit
+def double_kernel(x_ptr, out_ptr, M, N, BM: tl.constexpr, BN: tl.constexpr):
+    x = tl.make_tensor_descriptor(x_ptr, shape=[M, N], strides=[N, 1], block_shape=[BM, BN])
+    out = tl.make_tensor_descriptor(out_ptr, shape=[M, N], strides=[N, 1], block_shape=[BM, BN])
+    m, k = tl.program_id(0) * BM, tl.program_id(1) * BN
+    out.store([m, k], x.load([m, k]) * 2)
+
+
+def double(x):
+    x, out = x.contiguous(), torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    M, N = x.shape
+    double_kernel[(triton.cdiv(M, 4), triton.cdiv(N, 32))](x, out, M, N, 4, 32)
+    return out
+"""
+)
+
+
 def rows(*tables):
     return [pytest.param(*row, id=name.replace(" ", "-")) for table in tables for name, row in table.items()]
 
@@ -150,6 +170,22 @@ def test_too_much_shared_memory_is_an_error(judge):
     assert facts["word"] == "error", facts["reason"]
     assert "out of resource: shared memory" in facts["reason"]
     assert "Use smaller blocks or fewer stages (num_stages)." in facts["reason"]
+
+
+def test_a_descriptor_without_memory_is_an_error(judge):
+    facts = judge(DESCRIBED, "M6-N64", compiled=True)
+
+    assert facts["word"] == "error", facts["reason"]
+    assert "Kernel requires a runtime memory allocation" in facts["reason"]
+    assert "before the launch, triton.set_allocator(f)" in facts["reason"]
+
+
+def test_rows_that_no_copy_engine_can_fetch_are_an_error(judge):
+    facts = judge(DESCRIBED, "M3-N50", compiled=True)
+
+    assert facts["word"] == "error", facts["reason"]
+    assert not facts["ours"]
+    assert "copy what is not so into rows of a padded width" in facts["reason"]
 
 
 @pytest.mark.parametrize("source", [

@@ -92,7 +92,13 @@ def test_a_syntax_error_in_another_file_is_told_where_it_was_imported(load, tmp_
 
 
 @pytest.mark.parametrize(
-    ("source", "ours"), [("raise KeyError(3)\n", False), ("import json\njson.loads(3)\n", True), ("int('x')\n", False)]
+    ("source", "ours"),
+    [
+        ("raise KeyError(3)\n", False),
+        ("import json\njson.loads(3)\n", True),
+        ("int('x')\n", False),
+        ("import unittest\nunittest.TestCase().fail('stride must be 16-byte aligned')\n", False),
+    ],
 )
 def test_what_was_raised_outside_of_the_file_may_be_our_fault(load, tmp_path, source, ours):
     assert caught(lambda: load(source), tmp_path).ours is ours
@@ -198,6 +204,8 @@ def test_an_exception_that_cannot_be_shown_is_said(tmp_path):
     (AttributeError("'constexpr' object has no attribute 'to'"), "", "An argument that is 1 becomes a constant"),
     (KeyError("Keyword argument num_warp was specified but unrecognised"), "", "num_warps, num_stages and num_ctas"),
     (TypeError("'function' object is not subscriptable"), "", "needs @triton.jit above the kernel"),
+    (RuntimeError("Kernel requires a runtime memory allocation, but no allocator was set."), "", "triton.set_allocator(f)"),
+    (AssertionError("stride must be 16-byte aligned"), "", "rows that begin on multiples of 16 bytes"),
     (ValueError("something that nobody foresaw"), "", ""),
 ])  # fmt: skip
 def test_a_known_error_says_what_to_do(error, code, advice):
