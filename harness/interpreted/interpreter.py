@@ -411,6 +411,9 @@ def _launch(interp: Any, tl: Any, kernel: Any, grid: Any, args: tuple, kwargs: d
     memory.begin_launch()
     memory.where = learner_line
     machine.epoch = 0
+    for name, value in values.items():
+        if not isinstance(value, torch.Tensor):
+            memory.handed(memory.launch, name, value)
     passed = {
         name: _constant(value) if name in constants else _argument(interp, tl, memory, name, value)
         for name, value in values.items()

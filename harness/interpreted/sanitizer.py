@@ -131,6 +131,8 @@ class Memory:
         self.touched: dict[tuple[int, str], np.ndarray] = {}
         self.where: Callable[[], int] = lambda: 0
         self.known_later: list[torch.Tensor] = []  # what the launcher allocates during the call
+        self.handed: Callable[[int, str, Any], None] = lambda launch, name, value: None
+        self.left: Callable[[torch.Tensor], None] = lambda tensor: None
 
     def begin_launch(self) -> None:
         """Forget the regions of the launch before."""
@@ -143,6 +145,7 @@ class Memory:
         for i, region in enumerate(self.regions):
             if region.tensor is tensor:
                 return self.regions[i].base
+        self.handed(self.launch, name, tensor)
         address, nbytes = tensor.data_ptr(), span_bytes(tensor)
         base = ((FIRST_REGION + len(self.regions)) << REGION_BITS) + _HALF + (address & 0xFF)
         storage = tensor.untyped_storage().data_ptr()
@@ -160,6 +163,7 @@ class Memory:
     def refresh(self, shadow: Shadow) -> None:
         """What the storage holds now is accounted for."""
         shadow.kernel_left = real_bytes(shadow.start, len(shadow.written)).copy()
+        self.left(shadow.tensor)
 
     def host_wrote(self, tensor: torch.Tensor) -> None:
         """torch wrote into ``tensor`` in plain sight: moved data, which is judged elsewhere."""
@@ -268,6 +272,7 @@ class Memory:
         for name, tensor in [*self.known, *(("a tensor of the launcher", t) for t in self.known_later)]:
             start = tensor.untyped_storage().data_ptr()
             if start <= first < start + tensor.untyped_storage().nbytes():
+                self.handed(self.launch, name, tensor)
                 nbytes = span_bytes(tensor)
                 address = tensor.data_ptr()
                 return Region(name, tensor, address, nbytes, real_bytes(address, nbytes), valid_offsets(tensor), start)

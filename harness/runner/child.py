@@ -20,6 +20,7 @@ from harness.interpreted.interpreter import KernelError, Machine
 from harness.interpreted.sanitizer import Memory, Stop
 from harness.runner.hostwatch import HostWatch
 from harness.runner.inputs import bits, named_tensors
+from harness.runner.ledger import Ledger
 from harness.runner.loader import find_entry, load_source, raised
 from harness.runner.standin import CudaIsCpu
 from harness.spec import Spec
@@ -66,6 +67,7 @@ def run_calls(
     pristine = [[bits(t) for _, t in named_tensors(spec, args)] for args in contents]
     seen: dict[str, Any] = {"calls": []}
     kept: list[torch.Tensor] = []
+    ledger = Ledger()
     try:
         with CudaIsCpu():
             module = load_source(file, f"kata_{spec.id}")
@@ -78,7 +80,7 @@ def run_calls(
         if len(contents) > 1:
             for (target, _), (_, source) in zip(copies[0], copies[plan.contents], strict=True):
                 _restore(target, source)
-        call = _one_call(spec, file, entry, contents[0], plan, pristine[plan.contents], blobs, kept)
+        call = _one_call(spec, file, entry, contents[0], plan, pristine[plan.contents], blobs, kept, ledger)
         seen["calls"].append(call)
         if call.get("raised") or call.get("violation"):
             break
@@ -95,11 +97,13 @@ def _restore(target: torch.Tensor, source: torch.Tensor) -> None:
         target.copy_(source)
 
 
-def _one_call(spec, file, entry, args, plan: Plan, before, blobs: Blobs, kept: list) -> dict[str, Any]:
+def _one_call(spec, file, entry, args, plan: Plan, before, blobs: Blobs, kept: list, ledger: Ledger) -> dict[str, Any]:
     tensors = named_tensors(spec, args)
     memory = Memory(list(tensors), plan.masked_fill, plan.counting)
     machine = Machine(memory, plan.order, plan.ghost, COUNTED_PROGRAMS if plan.counting else 0, asm_fill=plan.asm_fill)
-    watch = HostWatch(plan.poison, lambda: machine.running, spec.torch_copies)
+    ledger.begin(t for _, t in tensors)
+    watch = HostWatch(plan.poison, lambda: machine.running, spec.torch_copies, ledger)
+    memory.handed, memory.left = ledger.launched, ledger.settle
     watch.wrote = memory.host_wrote
     inputs = [(name, t) for name, t in tensors if name in {a.name for a in spec.args} and t.numel()]
     for name, t in inputs:
@@ -130,6 +134,7 @@ def _one_call(spec, file, entry, args, plan: Plan, before, blobs: Blobs, kept: l
         "unmasked_fill": sorted(memory.unmasked_fill),
         "unchecked": list(machine.unchecked),
         "read_back": watch.read_back,
+        "books": ledger.to_json(),
         "unread": _unread(inputs, watch, memory) if machine.launches and not plan.ghost else [],
     }
     if plan.counting:

@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from harness.runner.ledger import Ledger
+
 # names of aten operators that move or describe data and compute nothing
 _ALLOCATE = {
     "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "empty_permuted",
@@ -38,10 +40,14 @@ class HostWatch(TorchDispatchMode):
         computed: operator name -> most elements that one call of it produced.
         during_kernel: operators that ran while a kernel was being interpreted.
         allocated: tensors that the launcher allocated (kept alive for the length of the call).
+        ledger: learns what torch put where; None on a GPU, whose cases were all interpreted first.
     """
 
-    def __init__(self, poison: int, in_kernel: Callable[[], bool], copies: bool = True) -> None:
+    def __init__(
+        self, poison: int, in_kernel: Callable[[], bool], copies: bool = True, ledger: Ledger | None = None
+    ) -> None:
         super().__init__()
+        self.ledger = ledger
         self.free = _FREE if copies else _FREE - MOVES
         self.poison, self.in_kernel = poison, in_kernel
         self.computed: dict[str, int] = {}
@@ -56,9 +62,11 @@ class HostWatch(TorchDispatchMode):
         return False  # else torch imports its compiler at the first call, which takes a second
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        name = func.__name__.split(".")[0]
+        given = list(_tensors((args, kwargs)))
+        known = self.ledger is not None and name in self.free and self.ledger.knows(_on_cpu(given))
         out = func(*args, **(kwargs or {}))
         self._inherit((args, kwargs), out)
-        name = func.__name__.split(".")[0]
         size = max((t.numel() for t in _tensors(out)), default=0)
         if self.in_kernel():
             self.during_kernel[name] = max(size, self.during_kernel.get(name, 0))
@@ -77,6 +85,8 @@ class HostWatch(TorchDispatchMode):
             self.read_back = True
         if name.endswith("_") and args and isinstance(args[0], torch.Tensor):
             self.wrote(args[0])
+        if self.ledger is not None:
+            self.ledger.ran(name, known, _on_cpu(given), _on_cpu(list(_tensors(out))))
         return out
 
     def came_from(self, name: str, tensor: torch.Tensor) -> None:
@@ -105,6 +115,11 @@ def _tensors(value: Any):
             yield from _tensors(item)
     elif isinstance(value, dict):
         yield from _tensors(list(value.values()))
+
+
+def _on_cpu(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+    """Those whose elements lie in this process's memory."""
+    return [t for t in tensors if t.device.type == "cpu" and t.layout == torch.strided]
 
 
 # two bit patterns per element size; read as floats both are NaN with a payload, as integers large and odd

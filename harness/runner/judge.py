@@ -20,6 +20,7 @@ from harness.errors import HarnessFault
 from harness.runner import wire
 from harness.runner.cage import Outcome
 from harness.runner.hostwatch import MOVES, poison_pattern
+from harness.runner.ledger import made_elsewhere
 
 if TYPE_CHECKING:
     from harness.runner.keeper import Job
@@ -118,6 +119,8 @@ def _ended(job: Job, outcome: Outcome) -> Facts | None:
         line = _line_in(outcome.stack, str(job.file))
         at = f" It was at line {line}." if line else ""
         return fact("timeout", f"no answer within {job.seconds:g} s.{at} A loop that does not end for these sizes?")
+    if outcome.ended == "left":
+        return fact("error", "your code started processes that did not end before it. A kernel needs none.")
     if outcome.ended == "memory":
         return fact("error", f"used more than {outcome.memory_limit / 2**30:.2g} GiB of memory and was stopped.")
     if outcome.ended.startswith("signal"):
@@ -193,6 +196,8 @@ def _results(job: Job, contents: list[tuple], calls: list[dict[str, Any]], blobs
         if reason := _cheat(job, call, number):
             return fact("cheat", reason)
     values = [_values(job, contents, call, blobs) for call in calls]
+    if (reason := made_elsewhere(calls)) and None in values:
+        return fact("cheat", reason + ".")
     for call in calls:
         if call["race"]:
             return fact("racy", call["race"] + ".")

@@ -58,7 +58,9 @@ LAYERS = (
     ),
     ("runner.host_child", "runner.host_gpu"),
     ("diagnosis.scene", "diagnosis.values", "diagnosis.moved", "diagnosis.softmax", "diagnosis.diagnose"),
-    ("interpreted.sanitizer", "runner.hostwatch", "runner.standin"),
+    ("interpreted.sanitizer", "runner.standin"),
+    ("runner.ledger",),
+    ("runner.hostwatch",),
     (
         "interpreted.elementary",
         "interpreted.casts",
