@@ -1,10 +1,16 @@
-"""A cage for one run of somebody else's code: a forked child with a time limit, a memory limit and caught output."""
+"""A cage for one run of somebody else's code: a forked child with limits of time, memory and output.
+
+Whatever the child starts dies with it, also what left its process group: orphans come to the process that runs the cage
+(``adopt_orphans``), which kills them.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import faulthandler
 import os
+import resource
 import selectors
 import signal
 import sys
@@ -17,6 +23,8 @@ from harness.runner import wire
 
 MEMORY_LIMIT = 6 * 2**30  # bytes resident above what the fork server already holds; half of what is free, if less
 _NO_REPORT = 71  # the exit status of a child whose report could not be sent
+FILE_LIMIT = 2**28  # bytes of one file that the child writes, and of what it prints
+MANY = 32  # processes: nobody waits for so many to end
 _TICK = 0.02  # seconds between two looks at the child's memory
 _PATIENCE = 5  # times the limit: after so long a child is given up, whatever else the machine had to do
 
@@ -27,8 +35,9 @@ class Outcome:
 
     Attributes:
         report: what the child wrote, or b"" when it never got there.
-        ended: "returned", "timeout", "memory", "exit <status>" or "signal <NAME>"; "returned" without a report when the
-            code under test closed our files.
+        ended: "returned", "timeout", "memory", "left" (it ended, and a process that it started did not; or it started
+            many), "exit <status>" or "signal <NAME>"; "returned" without a report when the code under test closed our
+            files.
         printed: the end of what it printed.
         stack: where it was when the time was up.
     """
@@ -55,7 +64,7 @@ def run(
     printed, stack = os.memfd_create("printed"), os.memfd_create("stack")
     started = time.monotonic()
     memory_limit = memory_limit or min(MEMORY_LIMIT, _available() // 2)
-    base = _resident(os.getpid())
+    base, before = _resident(os.getpid()), set(_children(os.getpid()))
     sys.stdout.flush()
     sys.stderr.flush()
     pid = os.fork()
@@ -65,11 +74,12 @@ def run(
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.setpgid(pid, pid)
     try:
-        report, ended = _watch(pid, read_end, stack, seconds, base + memory_limit)
+        report, ended = _watch(pid, read_end, stack, seconds, base, memory_limit, before)
     finally:
         os.close(read_end)
         kill(pid)
     _, status = os.waitpid(pid, 0)
+    _kill_orphans(before)
     if ended == "":
         ended = "returned" if os.waitstatus_to_exitcode(status) == _NO_REPORT else how(status)
     out = Outcome(report, ended, tail(printed), tail(stack, 20000), time.monotonic() - started, memory_limit)
@@ -115,9 +125,15 @@ def settle(printed: int, stack: int, keep: Collection[int] | None = None) -> Non
                 with contextlib.suppress(OSError):  # the one that listed the folder is closed already
                     os.close(fd)
     faulthandler.register(signal.SIGUSR1, file=stack, all_threads=False)
+    for what, most in ((resource.RLIMIT_FSIZE, FILE_LIMIT), (resource.RLIMIT_CORE, 0)):
+        with contextlib.suppress(ValueError, OSError):  # a lower limit of the system's stays
+            resource.setrlimit(what, (most, most))
 
 
-def _watch(pid: int, read_end: int, stack: int, seconds: float, limit: int) -> tuple[bytes, str]:
+def _watch(
+    pid: int, read_end: int, stack: int, seconds: float, base: int, limit: int, others: set[int]
+) -> tuple[bytes, str]:
+    """Read the report. ``base``: bytes resident at the fork; ``others``: processes that are none of the child's."""
     parts, started = bytearray(), time.monotonic()
     with selectors.DefaultSelector() as selector:
         selector.register(read_end, selectors.EVENT_READ)
@@ -129,11 +145,16 @@ def _watch(pid: int, read_end: int, stack: int, seconds: float, limit: int) -> t
                 parts += part
                 if len(parts) > wire.LIMIT:
                     return b"", "memory"
+            elif _dead(pid):  # and yet the pipe is open: somebody else holds it
+                return b"", "left"
             taken = time.monotonic() - started
             if taken > seconds and (taken > _PATIENCE * seconds or taken - _queued(pid) > seconds):
                 ask_where(pid, stack)
                 return b"", "timeout"
-            if _resident(pid) > limit:
+            family = _family(pid, others)
+            if len(family) > MANY:
+                return b"", "left"
+            if sum(max(0, _resident(p) - base) for p in family) > limit:
                 return b"", "memory"
 
 
@@ -151,10 +172,47 @@ def ask_where(pid: int, stack: int) -> None:
 def _lives(pid: int) -> bool:
     """Whether a child that hung up goes on living: it closed its files, and will never report."""
     for _ in range(20):
-        if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+        if _dead(pid):
             return False
         time.sleep(0.005)  # a process that ends closes its files a moment before its status can be seen
     return True
+
+
+def _dead(pid: int) -> bool:
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every descendant whose own parent ends (Linux's PR_SET_CHILD_SUBREAPER)."""
+    ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
+
+
+def _children(pid: int) -> list[int]:
+    found: list[int] = []
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            found += map(int, path.read_text().split())
+    return found
+
+
+def _family(pid: int, others: set[int]) -> list[int]:
+    """The child, its descendants, and those of them that lost their parents and were adopted."""
+    found = [p for p in {pid, *_children(os.getpid())} if p not in others]
+    for p in found:
+        found += [c for c in _children(p) if c not in found]
+    return found
+
+
+def _kill_orphans(others: set[int]) -> None:
+    """Kill what the child left behind; what is killed may leave orphans in turn."""
+    for _ in range(100):
+        left = [p for p in _children(os.getpid()) if p not in others]
+        if not left:
+            return
+        for pid in left:
+            kill(pid)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, 0)
 
 
 def kill(pid: int) -> None:

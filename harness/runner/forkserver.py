@@ -90,8 +90,9 @@ def _keep(kind: str, connection: socket.socket, trouble: str) -> None:
             while wire.receive(connection) is not None:
                 wire.send(connection, {"fault": f"the {kind} server could not start: {trouble}"})
         else:
-            from harness.runner import keeper
+            from harness.runner import cage, keeper
 
+            cage.adopt_orphans()
             keeper.serve(kind, connection)
     except (BrokenPipeError, ConnectionResetError):
         pass

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.course import ROOT
 from harness.runner import cage
+from harness.tests.toys import python
 
 
 def test_what_the_work_returns_is_the_report():
@@ -126,13 +128,57 @@ def test_children_of_the_child_die_with_it():
         os.write(1, str(pid).encode())
         return b"done"
 
-    outcome = cage.run(work, 0.3)  # the grandchild holds the pipe of the report open, so its end never comes
+    outcome = cage.run(work, 20)  # the grandchild holds the pipe of the report open, so its end never comes
     deadline = time.monotonic() + 10
     while runs(int(outcome.printed)) and time.monotonic() < deadline:
         time.sleep(0.01)  # a signal takes a moment
 
-    assert (outcome.ended, outcome.report) == ("timeout", b"")
+    assert (outcome.ended, outcome.report) == ("left", b"")
+    assert outcome.seconds < 10
     assert not runs(int(outcome.printed))
+
+
+def alone(text: str) -> str:
+    """Run a program that adopts orphans, as a keeper does, and return what it printed."""
+    head = "import os, time\nfrom harness.runner import cage\ncage.adopt_orphans()\n"
+    done = python("-c", head + text, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_what_left_the_group_and_closed_our_files_dies_with_the_child():
+    printed = alone("""
+def work():
+    if (pid := os.fork()) == 0:
+        os.setsid()
+        if os.fork():
+            os._exit(0)
+        os.closerange(3, 256)
+        os.write(1, str(os.getpid()).encode())
+        time.sleep(60)
+    os.waitpid(pid, 0)
+    time.sleep(0.3)
+    return b"done"
+outcome = cage.run(work, 20)
+print(outcome.report.decode(), outcome.printed, os.path.exists(f"/proc/{outcome.printed}"))
+""")
+
+    report, pid, there = printed.split()
+    assert (report, there) == ("done", "False"), pid
+
+
+def test_memory_of_what_the_child_started_counts():
+    printed = alone("""
+def work():
+    if os.fork() == 0:
+        os.setsid()
+        held = bytearray(b"x") * 200_000_000
+        time.sleep(60)
+    time.sleep(60)
+print(cage.run(work, 30, memory_limit=50_000_000).ended)
+""")
+
+    assert printed.strip() == "memory"
 
 
 def test_only_the_files_of_the_cage_are_open():
