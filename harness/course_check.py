@@ -18,11 +18,13 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from harness.course import KATA_FILES, Course, Kata, load_course, source_digest
 from harness.desk import Choices, Desk
 from harness.device import find_device, load_devices
 from harness.errors import KataError
+from harness.gauge import modelled_time
 from harness.loop.grade import add_passed_on, passed_on
 from harness.model import times
 from harness.model.speed import NoModel
@@ -111,7 +113,7 @@ def write_stubs(course: Course) -> None:
 
 
 def write_times(course: Course, katas: list[Kata], gpus: str = "") -> Iterator[str]:
-    """Model the reference of each kata at its first bench shape, keep the times, and yield a line for each."""
+    """Model the reference of each kata at each gated bench shape, keep the times, and yield a line for each."""
     devices = [find_device(g) for g in gpus.split(",")] if gpus else list(load_devices().values())
     server = Server()
     clients = {kind: Client(server.folder, kind) for kind in ("interpret", "compile")}
@@ -131,16 +133,19 @@ def _write_time(course: Course, kata: Kata, desk: Desk) -> str:
     head = f"{kata.slug:14} {name:14} Triton {triton}"
     if kata.spec.side == "host" or not desk.bench_cases():
         return f"{head}  no bench shape that is modelled"
-    case = desk.bench_cases()[0]
-    try:
-        found = desk.modelled_time(case)
-    except NoModel as error:
-        times.write(course.root, name, triton, kata.slug, {})
-        return f"{head}  not modelled: {error}"
-    of = times.made_of(kata, case, desk.choices.gpu)
-    entry = {"seconds": float(f"{found.seconds:.5g}"), "binds": found.binds, "of": of}
-    times.write(course.root, name, triton, kata.slug, {case.id: entry})
-    return f"{head}  {case.id}: {found.seconds * 1e6:,.1f} us, {found.binds}"
+    entries: dict[str, Any] = {}
+    told = []
+    for case, _ in desk.gated():
+        try:
+            found = modelled_time(desk, case)
+        except NoModel as error:
+            told.append(f"{case.id} not modelled: {error}")
+            continue
+        of = times.made_of(kata, case, desk.choices.gpu)
+        entries[case.id] = {"seconds": float(f"{found.seconds:.5g}"), "binds": found.binds, "of": of}
+        told.append(f"{case.id}: {found.seconds * 1e6:,.1f} us, {found.binds}")
+    times.write(course.root, name, triton, kata.slug, entries)
+    return f"{head}  {'; '.join(told)}"
 
 
 # -- what can be seen without running anything -------------------------------------------------------------------------

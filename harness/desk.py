@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.bound import sentence
 from harness.course import Kata
 from harness.device import Device
 from harness.errors import HarnessFault
-from harness.gate import coarse, measured
-from harness.model import times
 from harness.runner.client import Client
-from harness.spec import Case
+from harness.spec import Case, Gate
 
+MODEL_SECONDS = 6.0  # for compiling further configurations of autotuned kernels, which the speed model compares
 MAX_COMPILED = 8  # cases that are compiled ahead of time beyond the bench shapes; the rest is said to be unchecked
 _ENDS_THE_KATA = ("timeout",)  # each further case would cost its time limit again
 
@@ -110,13 +107,19 @@ class Desk:
     def _send_compile(self, case: Case) -> None:
         if case.key() not in self.compiling:
             self.compiling[case.key()] = case
-            model = {"model": _model().MODEL_SECONDS} if case.role == "bench" and self._is_modelled(case) else {}
+            model = {"model": MODEL_SECONDS} if case.role == "bench" and self._is_modelled(case) else {}
             self.connect("compile").send(self.request(case, **model))
 
     def _is_modelled(self, case: Case) -> bool:
-        """The first bench shape is modelled, where no GPU measures it."""
+        """A gated bench shape is modelled, where no GPU measures it."""
         on_cpu = self.choices.speed and self.choices.device != "cuda"
-        return on_cpu and case.id == next((c.id for c in self.bench_cases()), "")
+        return on_cpu and case.id in [c.id for c, _ in self.gated()]
+
+    def gated(self) -> list[tuple[Case, Gate]]:
+        """Return the bench shapes that have a gate and that the GPU in question has hardware for, the first first."""
+        cases, (first, *also) = self.bench_cases(), self.kata.spec.gates
+        found = [(cases[0], first)] if cases else []
+        return found + [(case, gate) for gate in also for case in cases[1:] if case.id == gate.case]
 
     def connect_compile(self, case: Case) -> dict[str, Any]:
         """Compile one case's launches now and return the facts."""
@@ -184,138 +187,6 @@ class Desk:
         return (
             f"interpreted it launches {_shown(a)}; compiled for the GPU it launches {_shown(b)}. Both must be the same."
         )
-
-    # -- speed ---------------------------------------------------------------------------------------------------
-
-    def speed_facts(self) -> dict[str, Any]:
-        """Return the facts about speed: on a CPU what the counts alone can say."""
-        if not self.choices.speed:
-            return _speed("undecided", "--no-speed was given; run without it to decide.", {})
-        if self.kata.spec.side == "host":
-            return self._host_speed()
-        if self.choices.device == "cuda":
-            return self._measured()
-        spec, gpu = self.kata.spec, self.choices.gpu
-        traffic = spec.with_role("traffic")
-        if not traffic:
-            return _speed("pass", "", {})
-        case = traffic[0].with_seed(self.choices.seed)
-        facts = self.judge(case)
-        if facts["word"] != "pass":
-            return facts | {"case": case.id}
-        bench: list[dict[str, Any]] = []
-        reasons: list[str] = []
-        for shape in self.bench_cases() or [None]:
-            if shape is not None:
-                bench = self.connect_compile(shape).get("launches", [])
-            reasons += coarse(facts["counters"], facts["cost"], facts["launches"], bench, gpu, spec.max_launches)
-        counts = _counts(facts, bench)
-        out = _speed("slow" if reasons else "pass", "\n".join(dict.fromkeys(reasons)), counts, facts["findings"])
-        if not self.bench_cases():
-            return out if reasons else out | self._no_hardware()
-        modelled = self._modelled(self.bench_cases()[0])
-        # what is slow by its counts alone stays so: the model says how slow
-        return (out if reasons else modelled) | {
-            "findings": list(dict.fromkeys(out["findings"] + modelled["findings"])),
-            "speed": out["speed"] | modelled.get("speed", {}),
-        }
-
-    def _no_hardware(self) -> dict[str, Any]:
-        """What to say when the GPU in question has no hardware for any bench shape: its speed is not known there."""
-        dtypes = list(dict.fromkeys(c.dtype for c in self.kata.spec.with_role("bench")))
-        if not dtypes:
-            return {}
-        told = _model().undecided(
-            f"{self.choices.gpu.name} has no hardware for {' or '.join(dtypes)}, the bench shape's dtype; --gpu H200 "
-            "asks about another GPU."
-        )
-        return {"word": told["word"], "reason": told["reason"]}
-
-    def _modelled(self, case: Case) -> dict[str, Any]:
-        """Model one bench shape and hold it against the reference's modelled time."""
-        gpu, kata, speed = self.choices.gpu, self.kata, _model()
-        try:
-            ours = self._time(self.connect_compile(case), case, self.file)
-            version = self._triton(case)
-            kept = times.kept(kata.folder.parent.parent, kata, case, gpu, version)
-            reference = kept.seconds
-            if reference is None and kata.solution.is_file():
-                request = self.request(case, file=str(kata.solution), model=speed.MODEL_SECONDS)
-                reference = self._time(self.connect("compile").ask(request), case, kata.solution).seconds
-        except (speed.NoModel, times.BrokenTimes) as error:
-            return speed.undecided(f"{str(error).rstrip('.')}.")
-        out = speed.verdict(ours, reference, kata.spec.gate_cpu, gpu, kept.why)
-        return self._with_bound(out, self.compiled[case.key()]["cost"], ours.seconds)
-
-    def _time(self, compiled: dict[str, Any], case: Case, file: Path) -> Any:
-        def trace(layouts: list[Any]) -> dict[str, Any]:
-            return self.connect("interpret").ask(self.request(case, file=str(file), layouts=layouts))
-
-        return _model().time_of(compiled, trace, self.choices.gpu)
-
-    def _triton(self, case: Case) -> str:
-        model = self.compiled[case.key()]["model"]
-        return next(iter(model["facts"].values()))["triton"]
-
-    def modelled_time(self, case: Case) -> Any:
-        """Return the modelled time of this file at one bench shape. Raises NoModel."""
-        request = self.request(case, model=_model().MODEL_SECONDS)
-        return self._time(self.connect("compile").ask(request), case, self.file)
-
-    def _host_speed(self) -> dict[str, Any]:
-        """A host-side kata gates on what its own judge counts; on a GPU its bench cases drive the real thing."""
-        traffic = [c.with_seed(self.choices.seed) for c in self.kata.spec.with_role("traffic")]
-        runs = [(case, self.judge(case)) for case in traffic]
-        if self.choices.device == "cuda":
-            runs += [(case, self.connect("cuda").ask(self.request(case))) for case in self.bench_cases()]
-        bad = next((facts | {"case": case.id} for case, facts in runs if facts["word"] != "pass"), None)
-        return bad or (runs[-1][1] if runs else _speed("pass", "", {}))
-
-    def _measured(self) -> dict[str, Any]:
-        """Time the first bench shape on this GPU."""
-        cases = self.bench_cases()
-        if not cases:
-            return _speed("pass", "", {})
-        facts = self.connect("cuda").ask(self.request(cases[0], timed=True))
-        if facts["word"] != "pass":
-            return facts | {"case": cases[0].id}
-        spec = self.kata.spec
-        out = facts | measured(facts["timing"], spec.gate_gpu, facts["cost"], facts["gpu"])
-        return self._with_bound(out, facts["cost"], statistics.median(facts["timing"]["ours_s"]))
-
-    def _with_bound(self, facts: dict[str, Any], cost: dict[str, int], seconds: float) -> dict[str, Any]:
-        """Add the sentence on what this speed means for a model, where the kata asks for one."""
-        asked = self.kata.spec.bound
-        if not asked or not facts.get("speed"):
-            return facts
-        moved = cost["bytes_read"] + cost["bytes_written"]
-        return facts | {"speed": facts["speed"] | {"bound": sentence(asked, moved, seconds, self.choices.gpu)}}
-
-
-def _model() -> Any:
-    """The speed model, imported (a tenth of a second) while the fork server loads torch, not before it starts."""
-    from harness.model import speed
-
-    return speed
-
-
-def _counts(facts: dict[str, Any], bench: list[dict[str, Any]]) -> dict[str, Any]:
-    counters, cost = facts["counters"], facts["cost"]
-    least = cost["bytes_read"] + cost["bytes_written"]
-    return {
-        "bytes": counters["bytes_read"] + counters["bytes_written"],
-        "least_bytes": least,
-        "sectors": counters["sectors"],
-        "least_sectors": -(-least // 32),
-        "launches": len(facts["launches"]),
-        "programs": sum(x["grid"][0] * x["grid"][1] * x["grid"][2] for x in facts["launches"]),
-        "bench_programs": sum(x["grid"][0] * x["grid"][1] * x["grid"][2] for x in bench),
-    }
-
-
-def _speed(word: str, reason: str, counts: dict[str, Any], findings: list[str] | None = None) -> dict[str, Any]:
-    speed = {"kind": "counted", "share": None, "gate": None, "band": None, "binds": None, "counts": counts}
-    return {"word": word, "reason": reason, "findings": findings or [], "not_checked": [], "speed": speed}
 
 
 def _shown(launches: list[tuple[str, tuple[int, ...]]]) -> str:

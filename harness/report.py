@@ -31,6 +31,8 @@ def paragraph(verdict: Verdict) -> list[str]:
     if text := (verdict.speed or {}).get("text"):
         lines.append(f"  {(verdict.speed or {}).get('kind', 'measured')}: {text}")
     lines += [f"    {bar}" for bar in bars(verdict.speed)]
+    if others := others_of(verdict.speed):
+        lines.append(f"  each shape: {others}")
     if bound := (verdict.speed or {}).get("bound"):
         lines.append(f"  what it means: {bound}")
     if counts := counted(verdict.speed):
@@ -50,6 +52,13 @@ def bars(speed: Mapping[str, Any] | None) -> list[str]:
         for name, t in found.items()
         if t >= 0.02 * longest
     ]
+
+
+def others_of(speed: Mapping[str, Any] | None) -> str:
+    """Return the shares of all gated shapes, where there are several and their times are known."""
+    shapes = (speed or {}).get("shapes") or {}
+    known = {name: s for name, s in shapes.items() if s.get("share")}
+    return ", ".join(f"{name} {s['share']:.0%}" for name, s in known.items()) if len(known) > 1 else ""
 
 
 def counted(speed: Mapping[str, Any] | None) -> str:

@@ -7,6 +7,7 @@ import functools
 import json
 import os
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from harness.course import ROOT, Course, Kata, load_course
 from harness.desk import CPU_LIMITS, GPU_LIMITS, HOST_LIMITS, Choices, Desk
 from harness.device import find_device
 from harness.errors import HarnessFault, KataError, SubmissionError
+from harness.gauge import speed_facts
 from harness.report import paragraph
 from harness.run import KataFailure, Run, as_test_facts, replay_command
 from harness.runner.client import SERVER, Client, Server
@@ -230,19 +232,19 @@ class Session:
 
     def compiles(self, item: pytest.Item):
         """Return ``compiles`` for one test."""
-        return self._late(item, "compile_facts")
+        return self._late(item, Desk.compile_facts)
 
     def speed(self, item: pytest.Item):
         """Return ``speed`` for one test."""
-        return self._late(item, "speed_facts")
+        return self._late(item, speed_facts)
 
-    def _late(self, item: pytest.Item, name: str):
+    def _late(self, item: pytest.Item, facts_of: Callable[[Desk], dict[str, Any]]):
         runner = self.runner(item)
 
         def judge() -> None:
             if runner.desk.ended:
                 runner.fail("", _facts("timeout", runner.desk.ended), None)
-            facts = getattr(runner.desk, name)()
+            facts = facts_of(runner.desk)
             runner.facts.append(facts)
             if facts["word"] != "pass":
                 runner.fail("", facts, None)

@@ -93,6 +93,23 @@ class Case:
 
 
 @dataclass(frozen=True)
+class Gate:
+    """What is asked of one bench shape.
+
+    Attributes:
+        case: its id; empty for a kata without one.
+        cpu: the share of the reference's modelled speed; ``gpu``: the share of the measured limit.
+        within: the first bench shape may take so many times as long as this one; 0: nothing is asked. ``why``: then.
+    """
+
+    case: str
+    cpu: float
+    gpu: float
+    within: float = 0.0
+    why: str = ""
+
+
+@dataclass(frozen=True)
 class Spec:
     """What an ``exercise.toml`` says, checked."""
 
@@ -104,8 +121,7 @@ class Spec:
     dtypes: Mapping[str, int]
     cases: tuple[Case, ...]
     ulp: float
-    gate_cpu: float
-    gate_gpu: float
+    gates: tuple[Gate, ...]
     time_limit: float = 20.0
     max_launches: int = 0
     bound: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
@@ -175,8 +191,7 @@ def parse_spec(data: Mapping[str, Any], slug: str, where: str) -> Spec:
         dtypes=dtypes,
         cases=tuple(_case(c, i, args, dtypes, where) for i, c in enumerate(cases)),
         ulp=_Table(tolerance, f"{where}: [tolerance]").number("ulp", 0, 1e6),
-        gate_cpu=_Table(gate, f"{where}: [gate]").number("cpu", 0, 1),
-        gate_gpu=_Table(gate, f"{where}: [gate]").number("gpu", 0, 1.2),
+        gates=_gates(gate, cases, where),
         time_limit=top.number("time_limit", 0.1, 3600, default=20.0),
         max_launches=int(top.number("max_launches", 0, 1e6, default=0)),
         bound=_bound(top.get("bound", dict, default={}), where),
@@ -191,6 +206,23 @@ def parse_spec(data: Mapping[str, Any], slug: str, where: str) -> Spec:
         _Table(table, f"{where}: [{name}]").get("why", str)
     _check_whole(spec, top, where)
     return spec
+
+
+def _gates(gate: Mapping[str, Any], cases: list[Any], where: str) -> tuple[Gate, ...]:
+    """The first bench shape's gate, then those of ``[[gate.also]]``."""
+    shapes = [str(c.get("id")) for c in cases if isinstance(c, Mapping) and c.get("role") == "bench"]
+    top = _Table(gate, f"{where}: [gate]")
+    first = Gate(shapes[0] if shapes else "", top.number("cpu", 0, 1), top.number("gpu", 0, 1.2))
+    found = [first]
+    for i, one in enumerate(top.get("also", list, default=[])):
+        table = _Table(one, f"{where}: [[gate.also]] number {i + 1}")
+        for key in set(table.data) - {"case", "cpu", "gpu", "within", "why"}:
+            raise SpecError(f"{table.where}: unknown key {key!r}; expected case, cpu, gpu, within or why.")
+        case = _one_of(table.get("case", str), tuple(shapes[1:]), f"{table.where}: case")
+        gpu = table.number("gpu", 0, 1.2, default=first.gpu)
+        within, why = table.number("within", 0, 100, default=0.0), table.get("why", str, default="")
+        found.append(Gate(case, table.number("cpu", 0, 1, default=first.cpu), gpu, within, why))
+    return tuple(found)
 
 
 BOUNDS = ("tokens", "batch")  # what a speed means for a model: the rate of decoding; the sequences that fit

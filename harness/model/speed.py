@@ -16,8 +16,6 @@ from harness.model import findings
 from harness.model.estimate import Estimate, NoModel, estimate
 from harness.model.rehearsal import layouts_of
 
-MODEL_SECONDS = 6.0  # for compiling further configurations of autotuned kernels
-
 Facts = dict[str, Any]
 
 

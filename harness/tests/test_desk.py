@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from harness.desk import Desk
-from harness.device import find_device
 from harness.tests.desks import CASE, compiled, failing, maker, passing
 
 
@@ -107,89 +105,3 @@ def test_the_compile_test_alone_compiles_the_declared_cases(desk):
     d.compile_facts()
 
     assert [r["case"]["id"] for r in d.lines["compile"].sent] == ["M3-N50", "M5-N70-transposed", "bench"]
-
-
-def counted(**more):
-    counters = {"bytes_read": 67584, "bytes_written": 67584, "sectors": 4224, "sites": []}
-    cost = {"bytes_read": 67584, "bytes_written": 67584, "flops": 16896}
-    return passing("a") | {"counters": counters, "cost": cost} | more
-
-
-def bench(programs):
-    return compiled("a") | {"launches": [{"kernel": "k", "key": "a", "grid": [programs, 1, 1]}]}
-
-
-def test_speed_is_counted_in_the_traffic_case_and_the_bench_shape(desk):
-    facts = desk([counted()], [bench(66), bench(4096)]).speed_facts()
-
-    assert facts["speed"]["counts"] == {
-        "bytes": 135168, "least_bytes": 135168, "sectors": 4224, "least_sectors": 4224, "launches": 1, "programs": 1, "bench_programs": 4096,
-    }  # fmt: skip
-
-
-def test_counts_that_hold_without_a_model_leave_it_undecided(desk):
-    facts = desk([counted()], [bench(66), bench(4096)]).speed_facts()
-
-    assert facts["word"] == "undecided"
-    assert facts["reason"] == (
-        "right, but its speed is not decided: the launcher stopped at the bench shape (no facts)."
-    )
-    assert facts["speed"]["kind"] == "counted"
-
-
-def test_the_first_bench_shape_alone_is_compiled_for_the_model(desk):
-    d = desk([counted()], [bench(66), bench(4096)])
-    d.speed_facts()
-
-    assert {r["case"]["id"]: "model" in r for r in d.lines["compile"].sent} == {"traffic": False, "bench": True}
-
-
-def test_a_bench_shape_with_few_programs_is_slow(desk):
-    facts = desk([counted()], [bench(66), bench(1)]).speed_facts()
-
-    assert facts["word"] == "slow"
-    assert "131 of the 132 SMs" in facts["reason"]
-
-
-def test_what_is_slow_by_its_counts_is_told_how_slow(desk, monkeypatch):
-    told = {
-        "word": "undecided",
-        "reason": "near",
-        "findings": ["line 3: x"],
-        "not_checked": [],
-        "speed": {"kind": "modelled", "share": 0.69, "band": [0.59, 0.79]},
-    }
-    monkeypatch.setattr(Desk, "_modelled", lambda self, case: told)
-    facts = desk([counted()], [bench(66), bench(1)]).speed_facts()
-
-    assert facts["word"] == "slow"
-    assert facts["reason"].startswith("1 program of k for the whole bench shape")
-    assert (facts["speed"]["kind"], facts["speed"]["share"], facts["findings"]) == ("modelled", 0.69, ["line 3: x"])
-    assert facts["speed"]["counts"]["bytes"] == 135168
-
-
-def test_a_gpu_without_hardware_for_the_bench_shape_is_no_silent_pass(desk):
-    d = desk([counted()], gpu=find_device("T4"))
-    toml = d.kata.folder / "exercise.toml"
-    toml.write_text(toml.read_text().replace('dtype = "float32", role = "bench"', 'dtype = "bfloat16", role = "bench"'))
-    facts = d.speed_facts()
-
-    assert (facts["word"], facts["reason"]) == (
-        "undecided",
-        "right, but its speed is not decided: Tesla T4 has no hardware for bfloat16, the bench shape's dtype; "
-        "--gpu H200 asks about another GPU.",
-    )
-    assert facts["speed"]["counts"]
-
-
-def test_speed_of_what_is_wrong_is_not_told(desk):
-    facts = desk([failing()]).speed_facts()
-
-    assert (facts["word"], facts["case"]) == ("wrong", "traffic")
-    assert "speed" not in facts
-
-
-def test_without_speed_it_is_undecided(desk):
-    facts = desk(speed=False).speed_facts()
-
-    assert (facts["word"], facts["reason"]) == ("undecided", "--no-speed was given; run without it to decide.")

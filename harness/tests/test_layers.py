@@ -79,7 +79,7 @@ LAYERS = (
     ("runner.forkserver", "runner.host_server"),
     ("gate", "verdict", "strategies", "model.times", "model.speed"),
     ("desk",),
-    ("run",),
+    ("gauge", "run"),
     ("record", "store", "branches.clone", "branches.git"),
     ("measured.experiment", "streaks"),
     ("measured.chart",),

@@ -29,6 +29,7 @@ WRONG = verdict(
     findings=("line 9: a masked load without `other=`",),
 )  # fmt: skip
 TODO = verdict("07_four", "todo", "the stub is untouched", passed=0)
+SEVERAL = {"kind": "modelled", "text": "b: at 90%", "shapes": {"a": {"share": 1.02}, "b": {"share": 0.9}}}
 PASS = verdict(speed={"kind": "counted", "counts": COUNTS})
 MODELLED = verdict(speed={
     "kind": "modelled", "share": 0.98, "gate": 0.7, "band": [0.88, 1.08], "binds": "DRAM", "counts": COUNTS,
@@ -230,3 +231,8 @@ def test_help_before_the_first_run_is_shown(course, used, help):
 
     assert text.splitlines()[0].split() == ["kata", "verdict", "tests", "streak", "due", "help", "speed", "about"]
     assert text.splitlines()[1].split() == ["07_four", "todo", *help.split(), "Four"]
+
+
+def test_every_gated_shape_is_named():
+    assert "  each shape: a 102%, b 90%" in paragraph(verdict(speed=SEVERAL))
+    assert not [line for line in paragraph(MODELLED) if "each shape" in line]

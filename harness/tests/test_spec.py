@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import SpecError
-from harness.spec import DTYPES, FILLS, LAYOUTS, ROLES, Case, Cost, Tensor, load_spec, parse_spec
+from harness.spec import DTYPES, FILLS, LAYOUTS, ROLES, Case, Cost, Gate, Tensor, load_spec, parse_spec
 from harness.tests.toys import TOML
 
 PLAIN = tomllib.loads(TOML)
+GATE = PLAIN["gate"]
 
 
 def changed(**changes):
@@ -39,11 +40,19 @@ def test_a_valid_file_is_read_whole():
     assert spec.args == (Tensor("x", "T", ("M", "N")),)
     assert str(spec.returns) == "T[M, N]"
     assert spec.dtypes == {"float32": 75, "float16": 75, "bfloat16": 80, "int32": 75}
-    assert (spec.ulp, spec.gate_cpu, spec.gate_gpu, spec.time_limit) == (0.5, 0.7, 0.85, 20)
+    assert (spec.ulp, spec.gates[0].cpu, spec.gates[0].gpu, spec.time_limit) == (0.5, 0.7, 0.85, 20)
     assert [c.id for c in spec.cases] == ["M3-N50", "M5-N70-transposed", "traffic", "bench"]
     assert [c.id for c in spec.with_role("small")] == ["M3-N50", "M5-N70-transposed"]
     assert spec.cases[1].layout == {"x": "transposed"}
     assert spec.with_role("bench")[0].model == "Llama 3.1 8B"
+
+
+def test_further_bench_shapes_may_have_a_gate_of_their_own():
+    wide = next(c for c in PLAIN["cases"] if c.get("role") == "bench") | {"id": "wide"}
+    data = changed(cases=[*PLAIN["cases"], wide])
+    data["gate"]["also"] = [{"case": "wide", "gpu": 0.6, "within": 1.15, "why": "Read once."}]
+
+    assert parse(data).gates == (Gate("bench", 0.7, 0.85), Gate("wide", 0.7, 0.6, 1.15, "Read once."))
 
 
 def test_what_may_be_left_out_has_a_default():
@@ -79,6 +88,9 @@ def test_a_tensor_gives_its_shape_in_numbers():
     (changed(dtypes={"float32": 7.5}), "exercise.toml: [dtypes] float32 = 7.5; expected capability x 10, such as 80."),
     (changed(tolerance={"ulp": 1}), "exercise.toml: [tolerance]: 'why' is missing."),
     (changed(tolerance={"why": "x", "ulp": -1}), "exercise.toml: [tolerance]: ulp = -1; expected a number from 0 to 1e+06."),
+    (changed(gate=GATE | {"also": [{"case": "traffic"}]}), "[[gate.also]] number 1: case: 'traffic' is unknown; expected one of ."),
+    (changed(gate=GATE | {"also": [{"case": "x", "most": 2}]}), "number 1: unknown key 'most'; expected case, cpu, gpu, within or why."),
+    (changed(gate=GATE | {"also": [7]}), "[[gate.also]] number 1: expected a table, got 7."),
     (changed(gate={"why": "x", "cpu": 0.7}), "exercise.toml: [gate]: gpu = None; expected a number from 0 to 1.2."),
     (changed(cases=[]), "exercise.toml: there are no [[cases]]; a kata without cases proves nothing."),
     (changed(cases=[3]), "exercise.toml: case 1: expected a table, got 3."),

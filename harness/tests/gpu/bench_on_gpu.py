@@ -134,7 +134,7 @@ def repeat(args: argparse.Namespace) -> dict[str, Any]:
         for _ in range(args.repeat):
             facts = client.ask(request | {"timed": True})
             if facts["word"] == "pass":
-                facts = measured(facts["timing"], kata.spec.gate_gpu, facts["cost"], facts["gpu"])
+                facts = measured(facts["timing"], kata.spec.gates[0].gpu, facts["cost"], facts["gpu"])
                 shares.append(facts["speed"]["share"])
             words.append(facts["word"])
         client.close()
