@@ -10,6 +10,7 @@ import {
   label,
   line,
   percent,
+  plural,
   quantity,
   range,
   rect,
@@ -148,7 +149,7 @@ class TileWalk extends World {
 
   say(m) {
     if (!this.open) return `Tiles of ${m.bm} by ${m.bn}. Predict how often A is loaded.`;
-    return `A is loaded ${count(m.readsA)} times, B ${count(m.readsB)} times, ${quantity(m.loaded, "GB")} in all. ${this.explain(m)}`;
+    return `A is loaded ${plural(m.readsA, "time")}, B ${plural(m.readsB, "time")}, ${quantity(m.loaded, "GB")} in all. ${this.explain(m)}`;
   }
 
   programAt(x, y, m) {
@@ -190,7 +191,7 @@ class TileWalk extends World {
     s += rect(tx, ty, tw, th, "g-a", open ? `opacity="${(0.3 + (0.7 * at) / m.steps).toFixed(2)}"` : "");
     s += rect(tx - 1.5, ty - 1.5, tw + 3, th + 3, "g-pick");
     s += label(x, y + high + 14, `output: ${count(m.programs)} tiles`, "cap");
-    const known = open ? ` Each number of A is loaded ${m.readsA} times, of B ${m.readsB} times.` : "";
+    const known = open ? ` Each number of A is loaded ${plural(m.readsA, "time")}, of B ${plural(m.readsB, "time")}.` : "";
     return {
       height: y + high + 20,
       svg: s,
