@@ -218,7 +218,12 @@ def _gates(gate: Mapping[str, Any], cases: list[Any], where: str) -> tuple[Gate,
         table = _Table(one, f"{where}: [[gate.also]] number {i + 1}")
         for key in set(table.data) - {"case", "cpu", "gpu", "within", "why"}:
             raise SpecError(f"{table.where}: unknown key {key!r}; expected case, cpu, gpu, within or why.")
-        case = _one_of(table.get("case", str), tuple(shapes[1:]), f"{table.where}: case")
+        case = table.get("case", str)
+        if case not in shapes[1:]:
+            known = ", ".join(shapes[1:]) or "none"
+            raise SpecError(
+                f"{table.where}: case = {case!r}; expected a later bench case, of which: {known}."
+            )
         gpu = table.number("gpu", 0, 1.2, default=first.gpu)
         within, why = table.number("within", 0, 100, default=0.0), table.get("why", str, default="")
         found.append(Gate(case, table.number("cpu", 0, 1, default=first.cpu), gpu, within, why))
