@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.diagnosis import moved, softmax, values
+from harness.diagnosis import loops, moved, softmax, values
 from harness.diagnosis.scene import Scene, plain
 
 if TYPE_CHECKING:  # compare imports torch, this module needs none
@@ -42,7 +42,9 @@ CAUSES = (
     values.sign,
     values.low_precision,
     moved.only_first_program,
-    moved.dropped_tail,
+    loops.dropped_tail,
+    loops.last_step_only,
+    loops.first_step_again,
     values.zeros,
 )
 

@@ -34,6 +34,20 @@ _HINTS = (
      "A descriptor wants rows that begin on multiples of 16 bytes, and 1 as last stride: copy what is not so into rows "
      "of a padded width, or use pointers."),
     (r"multiple (targets|assignment)|several targets", "Write one assignment a line."),
+    (r"accumulator shape is incompatible",
+     "tl.dot(a, b, acc): acc has as many rows as a and as many columns as b. Are a and b in this order?"),
+    (r"unsupported operand type\(s\) for @", "The product of two tiles is tl.dot(a, b, acc)."),
+    (r"Cannot make_shape_compatible",
+     "Blocks that meet have one shape, or 1 where they differ: check which sides say [:, None] and which [None, :]."),
+    (r"Mask argument cannot be block type if pointer",
+     "A block of values has a block of addresses: pointer + offsets, one for each lane."),
+    (r"Unsupported ptr type",
+     "tl.load and tl.store take the address first: a pointer, or a pointer plus offsets."),
+    (r"cannot cast pointer<", "An address stands where values belong: tl.load(address) gives them."),
+    (r"constexpr.* is not string", 'In a kernel the first argument of print is a text: print("offs", offs).'),
+    (r"PassManager::run failed",
+     "The compiler gave up without naming a line. Mend what the other tests say first; and a kernel returns nothing, "
+     "its results go out by tl.store."),
     (r"Did you forget to add @triton\.jit|outside of the scope of a kernel",
      "tl.* works only inside a function with @triton.jit, started as kernel[grid](…)."),
     (r"'(int|constexpr)' object has no attribute 'to'",
@@ -68,6 +82,8 @@ def hint(error: BaseException, code: str = "") -> str:
             "Without a GPU the tensors are on the CPU, so this check cannot hold here. Remove it, or compare devices "
             "with each other: assert x.device == out.device."
         )
+    if "Did you forget to add @triton.jit" in text and re.search(r"\w\[(?![:N])", code):
+        return "A kernel has no x[i]: tl.load(x_ptr + i) reads, tl.store(x_ptr + i, value) writes."
     for pattern, advice in _HINTS:
         if re.search(pattern, text):
             return advice

@@ -12,8 +12,6 @@ import numpy as np
 
 from harness.diagnosis.scene import Hint, Scene
 
-MAX_RERUNS = 12  # a reference takes milliseconds, and a learner waits
-
 
 def ignored_stride(scene: Scene) -> Hint:
     """An input that is transposed in memory was read as if it were contiguous."""
@@ -65,7 +63,7 @@ def _misread(scene: Scene, i: int, kind: str) -> Iterator[np.ndarray]:
     misread = _swap if kind == "all" else _one_stride
     x = scene.inputs[i]
     if scene.rerun is not None:
-        yield _rerun(scene, i, misread(x))
+        yield scene.again({i: misread(x)})
         return
     if x.shape != scene.e.shape:
         return
@@ -75,39 +73,6 @@ def _misread(scene: Scene, i: int, kind: str) -> Iterator[np.ndarray]:
     x = x.astype(np.float64)
     yield scene.e + (misread(x) - x)
     yield scene.e * (misread(x) / x)  # NaN, which fits nothing, where x is 0
-
-
-def _rerun(scene: Scene, i: int, changed: np.ndarray) -> np.ndarray:
-    """Return what the reference says with input ``i`` changed; NaN, which fits nothing, when it refuses."""
-    try:
-        result = scene.rerun(tuple(changed if j == i else x for j, x in enumerate(scene.inputs)))
-        return np.asarray(result).astype(np.float64).reshape(scene.e.shape)
-    except Exception:  # noqa: BLE001 - a reference need not bear inputs that nobody promised it
-        return np.full(scene.e.shape, np.nan)
-
-
-def dropped_tail(scene: Scene) -> Hint:
-    """The result is that of inputs whose ragged end, which a loop adds up, is 0."""
-    if scene.rerun is None:
-        return None
-    tried = set()
-    for i, x in enumerate(scene.inputs):
-        for axis in range(x.ndim - 1, -1, -1):
-            for name, block in scene.blocks.items():
-                length = x.shape[axis]
-                rest = length % block if 1 < block < length else 0
-                if not rest or (i, axis, rest) in tried or len(tried) == MAX_RERUNS:
-                    continue
-                tried.add((i, axis, rest))
-                cut = np.moveaxis(x.copy(), axis, 0)
-                cut[length - rest :] = 0
-                if scene.explains(_rerun(scene, i, np.moveaxis(cut, 0, axis))):
-                    return (
-                        f"The last {rest:,} of {length:,} along dimension {axis} of {scene.name(i)} never count: the "
-                        f"loop ends before the ragged last tile ({name}={block}). Go up to tl.cdiv(length, {name}) and "
-                        "mask."
-                    )
-    return None
 
 
 def transposed(scene: Scene) -> Hint:

@@ -96,14 +96,15 @@ def raised(error: BaseException, file: Path) -> Raised:
     if isinstance(error, SyntaxError) and error.filename == str(file):
         text = f"line {error.lineno}: {error.msg}" + (f"\n    {error.text.strip()[:160]}" if error.text else "")
         return Raised(type(error).__name__, text, error.lineno or 0, False, False)
-    cause = error
+    cause, compiled = error, _compiled_line(error, file)
     while type(cause).__name__ in ("InterpreterError", "CompilationError") and cause.__cause__ is not None:
         cause = cause.__cause__
+        compiled = _compiled_line(cause, file) or compiled
     frames = traceback.extract_tb(cause.__traceback__) + traceback.extract_tb(error.__traceback__)
     mine = [f for f in traceback.extract_tb(cause.__traceback__) if f.filename == str(file)] or [
         f for f in frames if f.filename == str(file)
     ]
-    line = _compiled_line(cause, file) or (mine[-1].lineno or 0 if mine else 0)
+    line = compiled or (mine[-1].lineno or 0 if mine else 0)
     last = traceback.extract_tb(cause.__traceback__)
     inside = bool(last) and last[-1].filename == str(file)
     code = linecache.getline(str(file), line).strip() if line else ""

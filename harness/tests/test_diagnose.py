@@ -204,6 +204,22 @@ def end_of_the_sum_dropped():
     return failed(A @ B, A[:, :48] @ B[:48], bound=1e-5, blocks={"BLOCK_M": 8, "BLOCK_N": 32, "BLOCK_K": 24}, **known)
 
 
+def only_the_last_step_counts():
+    known = {"names": ("a", "b"), "rerun": lambda inputs: inputs[0] @ inputs[1], "inputs": (A, B)}
+    return failed(A @ B, A[:, 48:] @ B[48:], bound=1e-5, blocks={"BLOCK_M": 8, "BLOCK_K": 24}, **known)
+
+
+def the_first_tile_again_and_again():
+    known = {"names": ("a", "b"), "rerun": lambda inputs: inputs[0] @ inputs[1], "inputs": (A, B)}
+    return failed(A @ B, A @ B[np.arange(64) % 24], bound=1e-5, blocks={"BLOCK_M": 8, "BLOCK_K": 24}, **known)
+
+
+def both_first_tiles_again_and_again():
+    known = {"names": ("a", "b"), "rerun": lambda inputs: inputs[0] @ inputs[1], "inputs": (A, B)}
+    at = np.arange(64) % 24
+    return failed(A @ B, A[:, at] @ B[at], bound=1e-5, blocks={"BLOCK_M": 8, "BLOCK_K": 24}, **known)
+
+
 # what
 
 
@@ -403,6 +419,9 @@ KNOWN = {
     one_block_later: "belongs 128 places later: a tile index is off by one (BLOCK=128)",
     one_block_of_rows_earlier: "belongs 4 places earlier along dimension 0: a tile index is off by one (BLOCK_M=4)",
     end_of_the_sum_dropped: "The last 16 of 64 along dimension 1 of a never count: the loop ends before the ragged",
+    only_the_last_step_counts: "Only the last 16 of 64 along dimension 1 of a count (BLOCK_K=24): each step of the loop forgets",
+    the_first_tile_again_and_again: "reads the first 24 of 64 along dimension 0 of b (BLOCK_K=24): the addresses do not move on",
+    both_first_tiles_again_and_again: "reads the first 24 of 64 along dimension 1 of a and b (BLOCK_K=24)",
     only_the_first_program: "Only what the first program wrote is right",
     no_maximum: "Subtract each row's maximum before exp()",
     exp_vanishes: "Subtract each row's own maximum before exp(); masked lanes have no say in it",

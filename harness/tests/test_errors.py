@@ -81,7 +81,9 @@ IN_THE_KERNEL = {
     "a function of CUDA's library": (computes("tl.tanh(x)"), ["from triton.language.extra import libdevice; libdevice.tanh(x)"]),
     "if on a block": (computes("x * 2", "if x > 0:\n    x = x * 2"), ["line 12: `if`, `while`, `and` or `bool()` needs one value, but this is a block of shape [64]", "choose per element with tl.where"]),
     "while on a block": (computes("x * 2", "while x > 0:\n    x = x - 1"), ["needs one value, but this is a block"]),
-    "shapes that do not fit": (computes("x + tl.arange(0, 32)"), ["incompatible dimensions at index 0: 64 and 32"]),
+    "shapes that do not fit": (computes("x + tl.arange(0, 32)"), ["incompatible dimensions at index 0: 64 and 32", "check which sides say [:, None]"]),
+    "a value for an address": (computes("x * 2", "tl.store(x, out_ptr + offs)"), ["line 12: ", "take the address first"]),
+    "a block from one address": (computes("tl.load(x_ptr, mask=mask)"), ["line 12: ", "A block of values has a block of addresses"]),
     "several targets": (computes("a + b", "a = b = x"), ["Write one assignment a line."]),
     "bytes at an odd address": (
         kernel("p = (x_ptr.to(tl.pointer_type(tl.int8), bitcast=True) + 2).to(tl.pointer_type(tl.float32), bitcast=True)\n"
@@ -95,6 +97,15 @@ IN_THE_KERNEL = {
 }  # fmt: skip
 
 BY_THE_COMPILER = {
+    "a subscript": (computes("x_ptr[offs] * 2"), ["line 12: ", "A kernel has no x[i]: tl.load(x_ptr + i) reads"]),
+    "an argument of tl's is missing": (computes("x * tl.arange(64)"), ["line 12: TypeError: arange() missing 1 required positional argument: 'end'\n    tl.store("]),
+    "a print without a text": (computes("x * 2", "print(x)"), ["line 12: ", 'print("offs", offs)']),
+    "an address for a value": (computes("x_ptr + offs"), ["line 12: ", "An address stands where values belong"]),
+    "an accumulator of another shape": (
+        kernel("o = tl.arange(0, 16)\na = tl.load(x_ptr + o[:, None] * 8 + o[None, :]).to(tl.float16)\nacc = tl.dot(a, a, tl.zeros((16, 32), tl.float32))\n"
+               + LOAD + STORE.format("x * 2 + tl.sum(tl.sum(acc, 0), 0) * 0")),
+        ["acc has as many rows as a"],
+    ),
     "an option that no launch has": (SOLUTION.replace("BLOCK=64", "BLOCK=64, num_warp=4"), ["num_warp", "num_warps, num_stages and num_ctas"]),
     "a Python helper": (computes("helper(x)", above="def helper(x):\n    return x * 2\n"), ["a GPU cannot call back into Python"]),
     "a global that is no constexpr": (computes("x * TWO", above="TWO = 2"), ["line 12: NameError: Cannot access global variable TWO", "\n    tl.store(out_ptr + offs, x * TWO, mask=mask)\n", "NAME = tl.constexpr(value)"]),
