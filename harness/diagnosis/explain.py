@@ -25,6 +25,9 @@ _HINTS = (
      "Tensor cores take tiles of at least 16 along K: make the block sizes of tl.dot 16 or more."),
     (r"is assigned from|type stays consistent|Loop-carried variable|initial value for",
      "A name that a loop changes keeps one type and shape: start it as tl.zeros((…), tl.float32)."),
+    (r"must be 16-byte aligned|Last dimension must be contiguous|[Dd]escriptor last dim must be 1",
+     "A tensor descriptor wants a base and strides that are multiples of 16 bytes, and 1 as its last stride: use plain "
+     "pointers for other tensors, or a padded copy."),
     (r"out of resource: shared memory|needs .* of shared memory",
      "Use smaller blocks or fewer stages (num_stages)."),
     (r"no allocator was set",

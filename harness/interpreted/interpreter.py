@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from harness.interpreted import launches
+from harness.interpreted import descriptors, launches
 from harness.interpreted.launches import Launch
 from harness.interpreted.rewrite import rewritten
 from harness.interpreted.sanitizer import Memory, Stop
@@ -29,6 +29,7 @@ GRID_LIMITS = (2**31 - 1, 65535, 65535)  # CUDA C++ Programming Guide, table of 
 SEAMS = (
     ("", "InterpretedFunction"), ("", "InterpreterBuilder"), ("", "interpreter_builder"), ("", "_patch_lang"),
     ("", "_implicit_cvt"), ("", "TensorHandle"), ("", "TensorDescHandle"), ("", "_get_np_dtype"), ("", "ReduceOps"),
+    ("TensorDescHandle", "validate"), ("TensorDescHandle", "materialize_pointers"),
     ("InterpretedFunction", "run"), ("InterpretedFunction", "__call__"), ("InterpreterBuilder", "create_masked_load"),
     ("InterpreterBuilder", "create_masked_store"), ("InterpreterBuilder", "create_atomic_rmw"),
     ("InterpreterBuilder", "create_atomic_cas"), ("InterpreterBuilder", "create_dot"),
@@ -149,6 +150,7 @@ def prepare() -> None:
     _patch_memory(interp)
     _patch_language(interp, tl)
     _patch_functions(interp, tl)
+    _patch_descriptors(interp, tl)
     for name in ("sum", "max", "min", "zeros", "zeros_like", "cdiv", "softmax", "sigmoid", "argmax", "cumsum", "ravel"):
         fn = getattr(tl, name, None)
         if isinstance(fn, interp.InterpretedFunction):
@@ -220,6 +222,29 @@ def _watch_operands(builder: Any) -> None:
         return binary(self, lhs, rhs, op)
 
     builder.create_dot, builder.binary_op = create_dot, binary_op
+
+
+def _patch_descriptors(interp: Any, tl: Any) -> None:
+    def number(part: Any) -> int:
+        return int(np.asarray(part.data).reshape(-1)[0])
+
+    def itemsize(desc: Any) -> int:
+        return desc.base.dtype.element_ty.primitive_bitwidth // 8
+
+    def validate(self):
+        problem = descriptors.fault(number(self.base), [number(s) for s in self.strides], itemsize(self))
+        if problem:
+            raise KernelError(f"line {learner_line()}: {problem}")
+
+    def materialize_pointers(self, offsets):
+        numbers = [[number(part) for part in parts] for parts in (self.shape, self.strides, offsets)]
+        where, inside = descriptors.addresses(
+            number(self.base), numbers[0], numbers[1], self.block_shape, numbers[2], itemsize(self)
+        )
+        return interp.TensorHandle(where, self.base.dtype.scalar), interp.TensorHandle(inside, tl.int1)
+
+    interp.TensorDescHandle.validate = validate
+    interp.TensorDescHandle.materialize_pointers = materialize_pointers
 
 
 def _slow_rmw(interp: Any, op: str, real: np.ndarray, val: Any, mask: Any) -> Any:

@@ -134,7 +134,7 @@ def _watch(
     pid: int, read_end: int, stack: int, seconds: float, base: int, limit: int, others: set[int]
 ) -> tuple[bytes, str]:
     """Read the report. ``base``: bytes resident at the fork; ``others``: processes that are none of the child's."""
-    parts, started = bytearray(), time.monotonic()
+    parts, started, dead = bytearray(), time.monotonic(), False
     with selectors.DefaultSelector() as selector:
         selector.register(read_end, selectors.EVENT_READ)
         while True:
@@ -145,8 +145,9 @@ def _watch(
                 parts += part
                 if len(parts) > wire.LIMIT:
                     return b"", "memory"
-            elif _dead(pid):  # and yet the pipe is open: somebody else holds it
+            elif dead:  # since before the last look, and yet the pipe is open: somebody else holds it
                 return b"", "left"
+            dead = _dead(pid)
             taken = time.monotonic() - started
             if taken > seconds and (taken > _PATIENCE * seconds or taken - _queued(pid) > seconds):
                 ask_where(pid, stack)

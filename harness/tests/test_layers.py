@@ -48,6 +48,7 @@ LAYERS = (
     ("runner.cage", "runner.client"),
     (
         "diagnosis.explain",
+        "interpreted.descriptors",
         "interpreted.launches",
         "interpreted.rewrite",
         "runner.inputs",
