@@ -26,16 +26,13 @@ _HINTS = (
     (r"is assigned from|type stays consistent|Loop-carried variable|initial value for",
      "A name that a loop changes keeps one type and shape: start it as tl.zeros((…), tl.float32)."),
     (r"must be 16-byte aligned|Last dimension must be contiguous|[Dd]escriptor last dim must be 1",
-     "A tensor descriptor wants a base and strides that are multiples of 16 bytes, and 1 as its last stride: use plain "
-     "pointers for other tensors, or a padded copy."),
+     "A tensor descriptor wants a base and rows that begin on multiples of 16 bytes, and 1 as its last stride: copy what "
+     "is not so into rows of a padded width, or use plain pointers."),
     (r"out of resource: shared memory|needs .* of shared memory",
      "Use smaller blocks or fewer stages (num_stages)."),
     (r"no allocator was set",
      "Descriptors that a kernel makes live in memory of the launcher: before the launch, triton.set_allocator(f), "
      "where f(size, alignment, stream) returns torch.empty(size, dtype=torch.int8, device=x.device)."),
-    (r"(base|strides?|base pointer) must be 16-byte aligned",
-     "A descriptor wants rows that begin on multiples of 16 bytes, and 1 as last stride: copy what is not so into rows "
-     "of a padded width, or use pointers."),
     (r"multiple (targets|assignment)|several targets", "Write one assignment a line."),
     (r"accumulator shape is incompatible",
      "tl.dot(a, b, acc): acc has as many rows as a and as many columns as b. Are a and b in this order?"),
