@@ -26,8 +26,8 @@ _HINTS = (
     (r"is assigned from|type stays consistent|Loop-carried variable|initial value for",
      "A name that a loop changes keeps one type and shape: start it as tl.zeros((…), tl.float32)."),
     (r"must be 16-byte aligned|Last dimension must be contiguous|[Dd]escriptor last dim must be 1",
-     "A tensor descriptor wants a base and rows that begin on multiples of 16 bytes, and 1 as its last stride: copy what "
-     "is not so into rows of a padded width, or use plain pointers."),
+     "A tensor descriptor wants a base and rows that begin on multiples of 16 bytes, and 1 as its last stride: copy "
+     "what is not so into rows of a padded width, or use plain pointers."),
     (r"out of resource: shared memory|needs .* of shared memory",
      "Use smaller blocks or fewer stages (num_stages)."),
     (r"no allocator was set",

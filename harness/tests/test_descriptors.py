@@ -99,4 +99,4 @@ def double(x):
     facts = judge(source)
 
     assert facts["word"] == "error"
-    assert "use plain pointers for other tensors, or a padded copy" in facts["reason"]
+    assert "copy what is not so into rows of a padded width, or use plain pointers" in facts["reason"]
