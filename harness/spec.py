@@ -221,9 +221,7 @@ def _gates(gate: Mapping[str, Any], cases: list[Any], where: str) -> tuple[Gate,
         case = table.get("case", str)
         if case not in shapes[1:]:
             known = ", ".join(shapes[1:]) or "none"
-            raise SpecError(
-                f"{table.where}: case = {case!r}; expected a later bench case, of which: {known}."
-            )
+            raise SpecError(f"{table.where}: case = {case!r}; expected a later bench case, of which: {known}.")
         gpu = table.number("gpu", 0, 1.2, default=first.gpu)
         within, why = table.number("within", 0, 100, default=0.0), table.get("why", str, default="")
         found.append(Gate(case, table.number("cpu", 0, 1, default=first.cpu), gpu, within, why))

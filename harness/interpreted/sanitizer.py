@@ -20,6 +20,7 @@ from harness.runner.inputs import span_bytes
 REGION_BITS = 44  # each tensor owns 2**44 addresses, its first element in the middle: strides may run either way
 FIRST_REGION = 16  # real user-space addresses lie below 2**47, so they can be told from ours
 SECTOR = 32  # bytes: what one request fetches from DRAM or L2 on every NVIDIA GPU since Volta
+_SEARCHED = 2**26  # bytes of the largest storage in which what was stored to is found by looking at all of it
 _HALF = 1 << (REGION_BITS - 1)
 
 
@@ -40,10 +41,29 @@ class Shadow:
     """What happened to the bytes of one storage during one call."""
 
     start: int
+    # both are made of zeros: of a view that spans gigabytes, only the pages that are stored to come into being
     written: np.ndarray  # bool per byte
-    writer: np.ndarray  # int64 per byte: launch << 32 | program, of the last store; -1 before the first
+    writer: np.ndarray  # int64 per byte: (launch << 32 | program) + 1 of the last store; -2: everybody; 0: nobody
     tensor: torch.Tensor
-    kernel_left: np.ndarray | None = None  # the bytes as the last launch that stored here left them
+    stored_in: int = -1  # the last launch that stored here; every one, once everybody did
+    everybody: bool = False
+    stores: list[np.ndarray] = field(default_factory=list)  # where, in a storage that is too large to be searched
+    places: np.ndarray | None = None  # the bytes that were stored to, and what the last launch left there
+    kernel_left: np.ndarray | None = None
+
+    def note(self, first: np.ndarray, width: int) -> None:
+        """Note a store of ``width`` bytes at each of these offsets."""
+        for byte in range(width):
+            self.written[first + byte] = True
+        if len(self.written) > _SEARCHED:
+            self.stores.append(np.add.outer(first, np.arange(width)).reshape(-1))
+
+    def stored_to(self) -> np.ndarray:
+        """Return the offsets of all bytes that were stored to."""
+        if len(self.written) <= _SEARCHED:
+            return np.flatnonzero(self.written)
+        self.stores = [np.unique(np.concatenate(self.stores))] if self.stores else []
+        return self.stores[0] if self.stores else np.zeros(0, np.int64)
 
 
 @dataclass
@@ -157,12 +177,13 @@ class Memory:
     def end_launch(self) -> None:
         """Remember what the launch left in the storages that it stored into."""
         for shadow in self.shadows.values():
-            if (shadow.writer >> 32 == self.launch).any() or (shadow.writer == -2).any():
+            if shadow.everybody or shadow.stored_in == self.launch:
                 self.refresh(shadow)
 
     def refresh(self, shadow: Shadow) -> None:
         """What the storage holds now is accounted for."""
-        shadow.kernel_left = real_bytes(shadow.start, len(shadow.written)).copy()
+        shadow.places = shadow.stored_to()
+        shadow.kernel_left = real_bytes(shadow.start, len(shadow.written))[shadow.places]
         self.left(shadow.tensor)
 
     def host_wrote(self, tensor: torch.Tensor) -> None:
@@ -231,9 +252,8 @@ class Memory:
                 return out
             shadow = self._shadow(region)
             first = offsets + (region.tensor.data_ptr() - shadow.start)
-            for byte in range(width):
-                shadow.written[first + byte] = True
-            shadow.writer[first] = -2  # written by everybody: no program is named for it
+            shadow.note(first, width)
+            shadow.writer[first], shadow.everybody = -2, True  # no program is named for it
             out[mask] = (offsets + region.tensor.data_ptr()).astype(np.uint64)
         return out
 
@@ -324,14 +344,14 @@ class Memory:
         key = storage.data_ptr()
         if key not in self.shadows:
             n = storage.nbytes()
-            self.shadows[key] = Shadow(key, np.zeros(n, bool), np.full(n, -1, np.int64), region.tensor)
+            self.shadows[key] = Shadow(key, np.zeros(n, bool), np.zeros(n, np.int64), region.tensor)
         return self.shadows[key]
 
     def _note_store(self, region: Region, offsets: np.ndarray, old: np.ndarray, new: np.ndarray) -> None:
         shadow = self._shadow(region)
         first = offsets + (region.tensor.data_ptr() - shadow.start)
         stamp = (self.launch << 32) | self.program
-        before = shadow.writer[first]
+        before = shadow.writer[first] - 1
         again = (before >= 0) & (before >> 32 == self.launch) & (before != stamp)
         if again.any():
             raw = f"u{new.itemsize}"
@@ -347,9 +367,8 @@ class Memory:
                 self.findings[
                     f"line {self.where()}: several programs store the same values to {region.name}: work done twice"
                 ] = None
-        for byte in range(new.itemsize):
-            shadow.written[first + byte] = True
-        shadow.writer[first] = stamp
+        shadow.note(first, new.itemsize)
+        shadow.writer[first], shadow.stored_in = stamp + 1, self.launch
 
     def _count(self, region: Region, offsets: np.ndarray, width: int, kind: str) -> None:
         key = (self.where(), kind, region.name)
@@ -374,10 +393,9 @@ class Memory:
     def altered(self, tensor: torch.Tensor) -> int:
         """Return how many bytes of the storage changed behind the back of every launch and of torch."""
         shadow = self.shadows.get(tensor.untyped_storage().data_ptr())
-        if shadow is None or shadow.kernel_left is None:
+        if shadow is None or shadow.places is None:
             return 0
-        now = real_bytes(shadow.start, len(shadow.written))
-        return int(((now != shadow.kernel_left) & shadow.written).sum())
+        return int((real_bytes(shadow.start, len(shadow.written))[shadow.places] != shadow.kernel_left).sum())
 
     def written_by(self, tensor: torch.Tensor) -> tuple[np.ndarray, np.ndarray] | None:
         """Return, per element of ``tensor``, whether a store reached it and the program that stored last.
@@ -397,7 +415,7 @@ class Memory:
         written = np.ones(first.shape, bool)
         for byte in range(size):
             written &= shadow.written[first + byte]
-        stamps = shadow.writer[first]
+        stamps = shadow.writer[first] - 1
         return written, np.where(stamps >= 0, stamps & 0xFFFFFFFF, -1).astype(np.int32)
 
     def counters(self, share: float = 1.0) -> dict[str, Any]:

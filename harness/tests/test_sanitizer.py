@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -268,6 +269,29 @@ def test_the_result_may_be_another_view_of_what_was_written(memory):
     assert m.written_by(x[1:])[0].tolist() == [[True, False, False]]
     assert m.written_by(torch.zeros(3)) is None
     assert m.written_by(x[:0]) is None
+
+
+@pytest.mark.parametrize("act", ["store", "atomic"])
+def test_a_view_that_spans_gigabytes_costs_what_is_stored_to_it(memory, act):
+    def resident():
+        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+    x = torch.empty_strided((3,), (2**30,), dtype=torch.int8)
+    x.zero_()
+    m, p = memory(x=x)
+    before = resident()
+    if act == "store":
+        m.store(at(p, 0, 2**31, width=1), np.int8([1, 2]), None)
+    else:
+        m.atomic(at(p, 0, 2**31, width=1), None, 1)
+    m.end_launch()
+
+    assert m.written_by(x)[0].tolist() == [True, False, True]
+    assert m.altered(x) == 0
+    x[2] += 1  # behind everybody's back
+    x[1] += 1  # where no kernel stored
+    assert m.altered(x) == 1
+    assert resident() - before < 2**27
 
 
 def test_half_an_element_is_not_written(memory):
