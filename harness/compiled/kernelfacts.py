@@ -29,7 +29,7 @@ SCHEDULERS = 4  # of an SM, each with a quarter of the registers
 SHARED_UNIT = {7: 256, 8: 128, 9: 128, 10: 128, 12: 128}
 SHARED_OF_CUDA = {7: 0, 8: 1024, 9: 1024, 10: 1024, 12: 1024}  # bytes that the driver adds to each CTA
 
-_SPECIALISED = "warp specialisation: its partitions are modelled as if they ran one after the other"
+SPECIALISED = "warp specialisation: how its partitions overlap is not modelled"
 
 FactsError = SassError
 
@@ -134,7 +134,7 @@ def extract(compiled: Any, device: Device, files: Collection[str]) -> KernelFact
         program=program,
         parameters=parameters(ptx, made.name, module.arguments, used.offsets),
         arguments_at=used.arguments_at,
-        notes=(*module.notes, *notes, *([_SPECIALISED] if module.partitions else [])),
+        notes=(*module.notes, *notes, *([SPECIALISED] if module.partitions else [])),
     )
 
 

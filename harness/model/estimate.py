@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from harness.compiled import trips
-from harness.compiled.kernelfacts import KernelFacts
+from harness.compiled.kernelfacts import SPECIALISED, KernelFacts
 from harness.compiled.sass import Instruction
 from harness.device import Device
 from harness.model import patience, warpsim
@@ -26,11 +26,10 @@ from harness.model.constants import Constants, constants
 from harness.model.findings import Weighed, findings
 from harness.model.rehearsal import l1_share, resident
 from harness.model.terms import atomics, dram, l2, tensor_cycles
-from harness.model.traffic import Reach, Traffic, traffic
+from harness.model.traffic import Reach, Traffic, scaled, traffic
 
 NORM = 4.0
 BAND, WIDE_BAND = 0.1, 0.2  # half the width of a share's band: calibrated device, scaled one
-UNLIKE = 1.15  # the busiest traced program over their mean, from which on programs are placed one by one
 MOST_PLACED = 20_000
 WAVES = 6  # with fewer waves than this the last, partly filled one counts whole
 
@@ -155,14 +154,17 @@ def launch_time(facts: KernelFacts, trace: Mapping[str, Any], device: Device, fi
     """Return the modelled time of one launch."""
     if trace["cut"]:
         raise NoModel(f"a loop of {trace['kernel']} ends where data says so, and there is no data at the bench shape")
+    if SPECIALISED in facts.notes:
+        raise NoModel(f"{trace['kernel']} uses {SPECIALISED}")
     c = constants(device)
     programs = trace["programs"]
     blocks = resident(facts, programs, device)
     l1 = l1_share(facts.shared_bytes, blocks, device)
-    moved = traffic(trace, trace["wave"], device.sms, blocks, l1, c.l2_holds)
-    executed = trips.executed(facts, trace)
+    executed, stands_for = trips.executed(facts, trace)
     if not executed.complete:
         raise NoModel(f"the way of {trace['kernel']}'s threads through its code is too long to follow")
+    trace = scaled(trace, stands_for)
+    moved = traffic(trace, trace["wave"], device.sms, blocks, l1, c.l2_holds)
     path = _simulated(facts, executed, moved, device, c, programs, blocks)
     tensor = sum(
         n * tensor_cycles(i, device, c) for i, n in zip(facts.program.instructions, executed.instructions, strict=True)
@@ -210,7 +212,7 @@ def _uneven(trace: Mapping[str, Any], slots: int) -> float:
     The work of all programs follows from the traced ones: linear in the place in the grid (triangular loops).
     """
     work, grid = trace["work"], trace["grid"]
-    if trace["unlike"] < UNLIKE or len(work) < 4:
+    if trace["unlike"] < trips.UNLIKE or len(work) < 4:
         return 1.0
     places = np.array([[n % grid[0] / grid[0], n // grid[0] % grid[1] / grid[1]] for n, _ in work])
     done = np.array([w for _, w in work])

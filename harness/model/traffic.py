@@ -149,6 +149,20 @@ def traffic(trace: Trace, concurrent: float, sms: int, blocks: int, l1_bytes: fl
     )
 
 
+def scaled(trace: Trace, factor: float) -> Trace:
+    """Return the trace of programs that do ``factor`` times the work of the traced ones, alike in everything else."""
+    if factor == 1.0:
+        return trace
+    kept = ("line", "column", "storage", "item", "width")  # what is no amount
+    sites = [
+        {k: v * factor if isinstance(v, int | float) and not isinstance(v, bool) and k not in kept else v
+         for k, v in site.items()}
+        for site in trace["sites"]
+    ]  # fmt: skip
+    tensors = [t | {"own": min(t["own"] * factor, t["bytes"] / SECTOR)} for t in trace["tensors"]]
+    return {**trace, "sites": sites, "tensors": tensors}
+
+
 def _key(tensor: Mapping[str, Any]) -> tuple[int, str]:
     return tensor["storage"], tensor["kind"]
 

@@ -20,6 +20,7 @@ from harness.model.schedule import Scheduler
 
 GENERATIONS = 4  # CTAs that follow each other in every slot of the SM
 SHORT, LONG = 2, 5  # rounds of a loop that are simulated; the difference is what one more round costs
+SELDOM = 0.5  # warp executions in a round of its loop: what is executed less often happens in few rounds only
 MOST_ISSUES = 60_000  # instructions simulated at a time: about 0.2 s
 
 
@@ -141,11 +142,12 @@ def simulate(
     """
     costs = costs or Costs()
     total = counts(program, executed)
+    executed, seldom = without_seldom(program, executed, warps)
     made = ready_made(program, executed, warps, hop, tensor, costs, shared_wavefronts)
     loops = [i for i, trips in enumerate(executed.loops) if trips > LONG]
     rounds = dict.fromkeys(loops, SHORT)
     base = _run(program, executed, made, warps, residents, costs, rounds)
-    first, steady, stalls = base.first, base.steady, dict(base.stalls)
+    first, steady, stalls = base.first + seldom, base.steady + seldom, dict(base.stalls)
     for index in loops:
         longer = _run(program, executed, made, warps, residents, costs, {**rounds, index: LONG})
         entries = _entries(program, executed, rounds, index)
@@ -155,6 +157,22 @@ def simulate(
         for line, cycles in longer.stalls.items():
             stalls[line] = stalls.get(line, 0.0) + max(0.0, cycles - base.stalls.get(line, 0.0)) * more
     return replace(total, cycles=steady, first=first, stalls=stalls)
+
+
+def without_seldom(program: Program, executed: Executed, warps: int) -> tuple[Executed, float]:
+    """Take out what a loop does in few of its rounds, and return the cycles that this takes one warp of the CTA.
+
+    A loop over the tiles of a persistent program that was joined with the one inside stores its result behind a branch,
+    once in many rounds. In the few rounds that are followed it would come every time. What less than one warp does in
+    two rounds is meant: less than that is no part of the warps.
+    """
+    kept, cycles = list(executed.instructions), 0.0
+    for index, (instruction, times) in enumerate(zip(program.instructions, executed.instructions, strict=True)):
+        loop = program.innermost[index]
+        if loop >= 0 and 0 < times < SELDOM * max(1.0, executed.loops[loop]):
+            kept[index] = 0.0
+            cycles += times / warps * max(1, instruction.stall)
+    return replace(executed, instructions=tuple(kept)), cycles
 
 
 def _entries(program: Program, executed: Executed, rounds: dict[int, int], index: int) -> float:

@@ -36,7 +36,7 @@ def compiled(tmp_path_factory) -> dict[str, dict[str, KernelFacts]]:
 @pytest.mark.parametrize("gpu", GPUS)
 def test_the_loop_runs_as_often_as_the_arguments_say(compiled, gpu):
     facts = compiled[gpu]["row_sum"]
-    found = trips.executed(facts, {"grid": [64], "samples": [0, 63], "scalars": {"N": 10_240, "stride": 10_240}})
+    found, _ = trips.executed(facts, {"grid": [64], "samples": [0, 63], "scalars": {"N": 10_240, "stride": 10_240}})
 
     loads = [
         n for i, n in zip(facts.program.instructions, found.instructions, strict=True) if i.base == "LDG"
@@ -91,7 +91,9 @@ def test_arguments_have_names_and_places(compiled, gpu):
 @pytest.mark.parametrize("gpu", GPUS)
 def test_the_simulation_takes_every_architecture(compiled, gpu):
     for facts in compiled[gpu].values():
-        found = trips.executed(facts, {"grid": [64], "samples": [0], "scalars": {"N": 4096, "stride": 4096, "K": 512}})
+        found, _ = trips.executed(
+            facts, {"grid": [64], "samples": [0], "scalars": {"N": 4096, "stride": 4096, "K": 512}}
+        )
         device = load_devices()[gpu]
         path = simulate(
             facts.program, found, facts.threads // 32, lambda _: Hop(500.0, 4.0), tensor=lambda _: 32.0,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
+from harness.compiled.kernelfacts import SPECIALISED
 from harness.device import find_device
 from harness.model import patience
-from harness.model.estimate import Estimate, LaunchTime, NoModel
+from harness.model.estimate import Estimate, LaunchTime, NoModel, launch_time
 from harness.model.speed import time_of, undecided, verdict
 
 H200 = find_device("H200")
@@ -41,6 +44,13 @@ def test_what_stands_in_the_way_is_one_sentence(answer, trace, why):
 
     assert why in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+def test_a_warp_specialised_kernel_is_not_guessed_at():
+    facts = SimpleNamespace(notes=(SPECIALISED,))
+
+    with pytest.raises(NoModel, match="^k uses warp specialisation: how its partitions overlap is not modelled$"):
+        launch_time(facts, {"kernel": "k", "cut": False}, H200)
 
 
 def test_a_model_that_takes_too_long_gives_up(monkeypatch):

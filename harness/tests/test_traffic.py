@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.model.traffic import share, traffic
+from harness.model.traffic import scaled, share, traffic
 
 MB = 2**20
 
@@ -85,3 +85,13 @@ def test_sectors_that_several_programs_write_in_parts_are_joined():
 
 def test_short_runs_of_addresses_are_counted():
     assert seen([tensor(run=2.0)], [site()]).pieces == pytest.approx(128 * MB / 64)
+
+
+def test_a_trace_stands_for_programs_that_do_more():
+    trace = {"tensors": [tensor(own=64.0), tensor(storage=1, own=100.0, bytes=3200)], "sites": [site()], "programs": 8}
+    found = scaled(trace, 1.5)
+
+    assert [t["own"] for t in found["tensors"]] == [96.0, 100.0]  # no more than the tensor has
+    assert (found["sites"][0]["sectors"], found["sites"][0]["executions"]) == (96.0, 1.5)
+    assert (found["sites"][0]["line"], found["sites"][0]["width"], found["sites"][0]["tile"]) == (9, 4, False)
+    assert scaled(trace, 1.0) is trace

@@ -27,7 +27,7 @@ def facts(source: str = SOURCE, sm: int = 80) -> KernelFacts:
 
 
 def test_scalars_decide_the_loops():
-    found = executed(facts(), {"grid": [4], "samples": [0, 3], "scalars": {"n": 20}, "sites": []})
+    found, _ = executed(facts(), {"grid": [4], "samples": [0, 3], "scalars": {"n": 20}, "sites": []})
 
     assert found.loops == (20.0,)
     assert sum(found.instructions) == 2 * (2 + 3 * 20 + 1)
@@ -36,7 +36,7 @@ def test_scalars_decide_the_loops():
 def test_programs_are_averaged():
     by_program = SOURCE.replace("R0, c[0x0][0x168]", "R0, R1")
 
-    assert executed(facts(by_program), {"grid": [8], "samples": [2, 6], "scalars": {}, "sites": []}).loops == (4.0,)
+    assert executed(facts(by_program), {"grid": [8], "samples": [2, 6], "scalars": {}, "sites": []})[0].loops == (4.0,)
 
 
 def test_the_words_of_the_arguments():
@@ -50,3 +50,16 @@ def test_sites_of_one_line_add_up():
     sites = [{"line": 5, "instructions": 3.0}, {"line": 5, "instructions": 4.0}, {"line": 0, "instructions": 9.0}]
 
     assert traced(sites) == {5: 7.0}
+
+
+def test_programs_that_do_unlike_work_are_followed_in_numbers():
+    """Program n loops n times, the first one once; two were traced, which say nothing about the mean of 64."""
+    source = SOURCE.replace("R0, c[0x0][0x168]", "R0, R1").replace("top:\n", "top:\nLDG.E R4, desc[UR4][R2.64]\n")
+    trace = {"grid": [64], "samples": [2, 6], "scalars": {}, "sites": []}
+    alike, one = executed(facts(source), trace | {"unlike": 1.0})
+    unlike, factor = executed(facts(source), trace | {"unlike": 1.5})
+    mean = (1 + sum(range(64))) / 64
+
+    assert (alike.loops, one) == ((4.0,), 1.0)
+    assert unlike.loops == (mean,)
+    assert factor == mean / 4

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from harness.compiled.control import Counter, constant_bank
-from harness.model.warpsim import Costs, Hop, counts, simulate
+from harness.model.warpsim import Costs, Hop, counts, simulate, without_seldom
 from harness.tests.sasstext import program
 
 COSTS = Costs(program=0.0)
@@ -164,3 +166,26 @@ def test_totals_need_no_simulation():
 
 def test_older_gpus_have_half_the_float_units():
     assert (Costs.of(80).fma, Costs.of(90).fma, Costs.of(89).fp64) == (2.0, 1.0, 64.0)
+
+
+def test_what_a_loop_does_in_few_rounds_is_not_done_in_each():
+    """The tail of a tile, behind a branch that is taken once in 64 rounds."""
+    made = program(loop(f"{LOAD}\nFADD R5, R4, R4 | wait 0"))
+    executed = Counter(made, 4).counts(constant_bank(80, {0: 256}, (1, 1, 1), 128), (1, 1, 1), (0, 0, 0))
+    wait = next(i for i, x in enumerate(made.instructions) if x.base == "FADD")
+    seldom = list(executed.instructions)
+    seldom[wait] = 4 * 256 / 64
+    rare = replace(executed, instructions=tuple(seldom))
+
+    kept, cycles = without_seldom(made, rare, 4)
+    assert kept.instructions[wait] == 0
+    assert cycles == 4 * made.instructions[wait].stall
+    assert without_seldom(made, executed, 4) == (executed, 0.0)
+
+
+def test_what_one_warp_does_in_each_round_is_part_of_it():
+    made = program(loop(LOAD))
+    executed = Counter(made, 8).counts(constant_bank(80, {0: 64}, (1, 1, 1), 256), (1, 1, 1), (0, 0, 0))
+    one = [n / 8 for n in executed.instructions]
+
+    assert without_seldom(made, replace(executed, instructions=tuple(one)), 8)[1] == 0.0
