@@ -119,14 +119,14 @@ def modelled(seconds: float, reference: float, gate: float, band: float, binds: 
         "kind": "modelled",
         "share": round(share, 4),
         "gate": gate,
-        "band": [round(share - band, 4), round(share + band, 4)],
+        "band": [round(max(0.0, share - band), 4), round(share + band, 4)],
         "binds": binds,
         "seconds": seconds,
     }
     basis = "" if device.calibrated else ", which nobody measured for this project: scaled from its datasheet"
     text = (
         f"{share:.0%} of the reference's speed (give or take {band * 100:.0f} points) on {device.name}{basis}: "
-        f"{_duration(seconds)} where the reference takes {_duration(reference)}; what binds is {binds}"
+        f"{_duration(seconds)} where the reference takes {_duration(reference)}; what binds is {binds}{_meaning(binds)}"
     )
     speed["text"] = text
     if abs(share - gate) <= band:
@@ -139,6 +139,23 @@ def modelled(seconds: float, reference: float, gate: float, band: float, binds: 
     if share < gate:
         return {"word": "slow", "reason": f"modelled at {text}. The gate is {gate:.0%}.", "speed": speed}
     return {"word": "pass", "reason": "", "speed": speed}
+
+
+_MEANS = {
+    "DRAM": "bytes from and to memory",
+    "L2": "more requests than L2 can answer",
+    "L1": "each SM's L1 looks up as many lines as it can",
+    "shared memory": "it is busy all the time",
+    "tensor cores": "they are busy all the time",
+    "issue": "the SMs start as many instructions as they can",
+    "latency": "warps wait, for data or for each other, and too few others work meanwhile",
+    "programs": "starting them takes longer than their work",
+    "atomics": "they wait for each other",
+}
+
+
+def _meaning(binds: str) -> str:
+    return f" ({_MEANS[binds]})" if binds in _MEANS else ""
 
 
 def _duration(seconds: float) -> str:

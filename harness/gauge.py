@@ -19,6 +19,7 @@ from harness.spec import Case, Gate
 
 Facts = dict[str, Any]
 WORST_FIRST = ("slow", "undecided", "pass")
+MOST_FINDINGS = 3
 SURE = {"modelled": 0.1, "measured": 0.02}  # how far a ratio of two times of one kernel may be off
 
 
@@ -163,7 +164,8 @@ def _folded(shapes: Sequence[Shape], kind: str) -> Facts:
     if len(shapes) == 1:
         return worst.facts
     out = worst.facts | {
-        key: list(dict.fromkeys(x for s in shapes for x in s.facts.get(key, []))) for key in ("findings", "not_checked")
+        "findings": _told([worst, *shapes]),
+        "not_checked": list(dict.fromkeys(x for s in shapes for x in s.facts.get("not_checked", []))),
     }
     if out["reason"]:
         out["reason"] = f"{worst.case.id}: {out['reason']}"
@@ -177,6 +179,16 @@ def _folded(shapes: Sequence[Shape], kind: str) -> Facts:
         s.case.id: {k: (s.facts.get("speed") or {}).get(k) for k in shares} | {"word": s.facts["word"]} for s in shapes
     }
     return out | {"speed": speed}
+
+
+def _told(shapes: Sequence[Shape]) -> list[str]:
+    """Return the findings of these shapes, each line of the source once, and at most MOST_FINDINGS about lines."""
+    lines: dict[str, str] = {}
+    others: dict[str, str] = {}
+    for text in (x for s in shapes for x in s.facts.get("findings", [])):
+        head = text.split(":")[0]
+        (lines if head.startswith("line ") else others).setdefault(head if head.startswith("line ") else text, text)
+    return [*list(lines.values())[:MOST_FINDINGS], *others]
 
 
 def _margin(shape: Shape) -> float:

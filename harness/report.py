@@ -147,7 +147,8 @@ def brief(speed: Mapping[str, Any] | None) -> str:
     """Return the speed in a few words: the share with half its band and where it is from, else the worst count."""
     share, band = (speed or {}).get("share"), (speed or {}).get("band")
     if share is not None and band:
-        return f"{share:.2f} ± {(band[1] - band[0]) / 2:.2f} {(speed or {})['kind']}"
+        half = max(band[1] - share, share - band[0])  # the lower end of a small share is cut off at 0
+        return f"{share:.2f} ± {half:.2f} {(speed or {})['kind']}"
     counts = (speed or {}).get("counts") or {}
     shares = [(counts[k] / counts[f"least_{k}"], k) for k in ("bytes", "sectors") if counts.get(f"least_{k}")]
     return "{1} {0:.2f}x counted".format(*max(shares)) if shares else ""

@@ -161,7 +161,11 @@ def test_a_modelled_share_is_decided_outside_of_its_band(seconds, word):
     assert found["speed"]["share"] == pytest.approx(1e-4 / seconds, abs=1e-4)
     assert found["speed"]["band"] == pytest.approx([1e-4 / seconds - 0.1, 1e-4 / seconds + 0.1], abs=1e-4)
     assert bool(found["reason"]) == (word != "pass")
-    assert "what binds is DRAM" in found["speed"]["text"]
+    assert found["speed"]["text"].endswith("what binds is DRAM (bytes from and to memory)")
+
+
+def test_the_band_of_a_small_share_ends_at_nothing():
+    assert modelled(1e-3, 1e-5, 0.7, 0.1, "DRAM", H200)["speed"]["band"] == [0.0, 0.11]
 
 
 def test_a_device_that_nobody_measured_is_said_to_be_scaled():

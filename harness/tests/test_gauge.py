@@ -174,3 +174,10 @@ def test_further_gated_shapes_are_modelled_too(desk):
     assert {r["case"]["id"]: "model" in r for r in d.lines["compile"].sent} == {
         "traffic": False, "bench": True, "wide": True,
     }  # fmt: skip
+
+
+def test_findings_of_several_shapes_name_a_line_once_and_are_three_at_most():
+    first = shape(findings=["line 3: a", "k: the autotuner's best", "line 5: b"])
+    second = shape(findings=["line 3: c", "line 7: d", "line 9: e"])
+
+    assert gauge._told([first, second]) == ["line 3: a", "line 5: b", "line 7: d", "k: the autotuner's best"]
