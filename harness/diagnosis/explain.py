@@ -36,6 +36,7 @@ _HINTS = (
     (r"multiple (targets|assignment)|several targets", "Write one assignment a line."),
     (r"accumulator shape is incompatible",
      "tl.dot(a, b, acc): acc has as many rows as a and as many columns as b. Are a and b in this order?"),
+    (r"'range' object", "range() is for loops; a block of numbers is tl.arange(0, BLOCK)."),
     (r"unsupported operand type\(s\) for @", "The product of two tiles is tl.dot(a, b, acc)."),
     (r"Cannot make_shape_compatible",
      "Blocks that meet have one shape, or 1 where they differ: check which sides say [:, None] and which [None, :]."),

@@ -99,6 +99,7 @@ IN_THE_KERNEL = {
 BY_THE_COMPILER = {
     "a subscript": (computes("x_ptr[offs] * 2"), ["line 12: ", "A kernel has no x[i]: tl.load(x_ptr + i) reads"]),
     "an argument of tl's is missing": (computes("x * tl.arange(64)"), ["line 12: TypeError: arange() missing 1 required positional argument: 'end'\n    tl.store("]),
+    "a range for a block": (computes("x * range(64)"), ["line 12: ", "a block of numbers is tl.arange(0, BLOCK)"]),
     "a print without a text": (computes("x * 2", "print(x)"), ["line 12: ", 'print("offs", offs)']),
     "an address for a value": (computes("x_ptr + offs"), ["line 12: ", "An address stands where values belong"]),
     "an accumulator of another shape": (
