@@ -256,16 +256,16 @@ def _missing(job: Job, missing: np.ndarray, call: dict[str, Any]) -> str:
 
     first = [[int(i) for i in index] for index in np.argwhere(missing)[:3]]
     launch = call["launches"][-1] if call["launches"] else None
+    none = f"not one of the {missing.size:,} elements of the result was written"
+    if missing.size == 1:
+        none = "the one element of the result was not written"
     if launch and missing.all() and 0 in launch["grid"]:
         return (
-            f"not one of the {missing.size:,} elements of the result was written: the grid of {launch['kernel']} was "
+            f"{none}: the grid of {launch['kernel']} was "
             f"{tuple(launch['grid'])}, so no program ran. Round the number of programs up (triton.cdiv)."
         )
     if missing.all():
-        return (
-            f"not one of the {missing.size:,} elements of the result was written: no tl.store reached it. Is a TODO of "
-            "the kernel still open on this path?"
-        )
+        return f"{none}: no tl.store reached it. Is a TODO of the kernel still open on this path?"
     grid = f" The last launch was {launch['kernel']} with grid {tuple(launch['grid'])}." if launch else ""
     return (
         f"{int(missing.sum()):,} of {missing.size:,} elements of the result were never written: "

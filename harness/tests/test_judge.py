@@ -151,6 +151,13 @@ def test_a_grid_of_no_programs_is_named(job):
     )
 
 
+@pytest.mark.parametrize("shape", [(1,), (1, 1)])
+def test_one_element_is_spoken_of_as_one(job, shape):
+    text = judge._missing(job, np.ones(shape, bool), {"launches": [LAUNCH]})
+
+    assert text.startswith("the one element of the result was not written: no tl.store reached it.")
+
+
 def test_a_copy_of_poison_is_unwritten(job):
     """The result was copied from a work buffer: what holds the poison of each call was never computed."""
     seen = Seen()

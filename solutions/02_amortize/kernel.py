@@ -51,7 +51,7 @@ def linear_kernel(
         # lies there might be NaN, and 0 * NaN is NaN
         w = tl.load(w_ptrs, mask=(offs_n[:, None] < N) & mask_k[None, :], other=0.0)  # [BLOCK_N, BLOCK_K]
         x = tl.load(x_ptrs, mask=mask_k[:, None] & (offs_b[None, :] < B), other=0.0)  # [BLOCK_K, BLOCK_B]
-        # step 3: all tokens at once. On CUDA cores 16 tokens would take as long as the memory does; here they are free
+        # step 3: all tokens at once. On CUDA cores 16 tokens would take longer than the memory does; here they are free
         acc = tl.dot(w, x, acc)
         w_ptrs += BLOCK_K * stride_wk
         x_ptrs += BLOCK_K * stride_xk
