@@ -45,16 +45,17 @@ def test_the_kept_rows_are_those_of_the_zoo():
         assert {(r.family, r.variant): r.measured for r in rows} == pytest.approx(measured, rel=1e-5), version
 
 
-def test_the_model_is_as_good_as_was_promised_on_the_compiler_that_was_timed():
+@pytest.mark.parametrize("sets", [("D", "H1"), ("L",), ("D", "H1", "L")])
+def test_the_model_is_as_good_as_was_promised_on_the_compiler_that_was_timed(sets):
     """Of the decided at most 3 % false on either side, 15 % undecided, error 1.15, 95 % of pairs in order."""
-    found = score(kept.read()["3.6.0"])
+    found = score([r for r in kept.read()["3.6.0"] if r.set in sets])
     decided = found.decided * found.count
 
     assert len(found.false_pass) <= 0.03 * decided
     assert len(found.false_fail) <= 0.03 * decided
     assert found.decided >= 0.85
     assert found.error <= 1.15
-    assert found.ordered >= 0.95
+    assert found.ordered >= (0.95 if len(sets) > 1 else 0.85)
     assert found.worst_pass > 0.35
 
 
@@ -70,7 +71,7 @@ def test_what_was_written_is_read_back(tmp_path):
     }
     assert read["3.9.0"][0].modelled == pytest.approx(1.25e-4)
     text = (tmp_path / "README.md").read_text(encoding="utf-8")
-    assert "| Triton 3.9.0 | 1 | 1.25x | 0.0% | 0 | 0 | 100.0% | 1.00 of the best |" in text
+    assert "| Triton 3.9.0, known | 1 | 1.25x | 0.0% | 0 | 0 | 100.0% | 1.00 of the best |" in text
     assert text.startswith("before\n") and text.endswith("<!-- /model -->\nafter\n")
 
 

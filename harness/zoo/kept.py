@@ -16,6 +16,7 @@ from harness.zoo.scores import BAND, GATE, Row, Scores, score
 
 FOLDER = ROOT / "records" / "reference" / "zoo"
 README = ROOT / "README.md"
+SETS = {"known": ("D", "H1"), "timed later": ("L",)}  # while the model was written
 _COLUMNS = ("set", "family", "variant", "measured_us", "modelled_us", "binds")
 _BLOCK = re.compile(r"(<!-- model -->\n).*?(<!-- /model -->)", re.DOTALL)
 
@@ -64,7 +65,15 @@ def readme_block(kept: dict[str, list[Row]], device: Device) -> str:
         f"({device.measured_on}). Pass means {GATE:.0%} of the best of its family; a modelled share within "
         f"{BAND * 100:.0f} points of that is undecided. What is wrong is counted among the decided.",
         "",
-        *_table(columns, [_cells(f"Triton {version}", score(of)) for version, of in kept.items()]),
+        *_table(
+            columns,
+            [
+                _cells(f"Triton {version}, {words}", score(chosen))
+                for version, of in kept.items()
+                for words, sets in SETS.items()
+                if (chosen := [r for r in of if r.set in sets])
+            ],
+        ),
     ]
     measured_by = next((v for v in kept if f"triton {v}" in device.measured_on), next(iter(kept)))
     each = [_cells(f, score([r for r in kept[measured_by] if r.family == f])) for f in families]
