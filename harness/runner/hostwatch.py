@@ -62,6 +62,9 @@ class HostWatch(TorchDispatchMode):
         return False  # else torch imports its compiler at the first call, which takes a second
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if (own := _own_function(func)) is not None:
+            with self:  # what an operator of the learner's does is looked at, not its name
+                return own(*args, **(kwargs or {}))
         name = func.__name__.split(".")[0]
         given = list(_tensors((args, kwargs)))
         known = self.ledger is not None and name in self.free and self.ledger.knows(_on_cpu(given))
@@ -115,6 +118,16 @@ def _tensors(value: Any):
             yield from _tensors(item)
     elif isinstance(value, dict):
         yield from _tensors(list(value.values()))
+
+
+def _own_function(func: Any) -> Callable[..., Any] | None:
+    """Return the Python function behind an operator made by torch.library's ``custom_op`` or ``triton_op``, or None."""
+    if func.namespace == "aten":
+        return None
+    from torch._library import custom_ops
+
+    definition = getattr(custom_ops, "OPDEFS", {}).get(f"{func.namespace}::{func.__name__.split('.')[0]}")
+    return getattr(definition, "_init_fn", None)
 
 
 def _on_cpu(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
