@@ -120,7 +120,9 @@ def _compile(compiler: Compiler, original: Any, kernel: Any, args: tuple, kwargs
             raise OutOfResources(shared, limit, "shared memory")
         _workspace(made.metadata)
     except BaseException as error:
-        if not isinstance(error, unfit()):
+        if isinstance(error, unfit()):
+            compiler.launches = [x for x in compiler.launches if x is not launch]  # an autotuner takes another one
+        else:
             compiler.failed = compiler.failed or f"{type(error).__name__}: {error}"
         compiler.last_failed = True
         compiler.unsupported |= "is not defined for option 'gpu-name'" in str(error)  # ptxas's words

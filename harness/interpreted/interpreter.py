@@ -457,6 +457,9 @@ def _launch(interp: Any, tl: Any, kernel: Any, grid: Any, args: tuple, kwargs: d
                 machine.epoch, memory.program, memory.program_id = base, number, (x, y, z)
                 builder.set_grid_idx(x, y, z)
                 machine.run(body, passed)
+    except StaticAssert:
+        machine.launches.pop()  # an autotuner takes another configuration; nobody launched this one
+        raise
     except (Stop, KernelError):
         raise
     except RecursionError:
