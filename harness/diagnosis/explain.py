@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import traceback
 from typing import Any
 
 # (pattern in "ErrorType: message", what to do)
@@ -28,6 +29,9 @@ _HINTS = (
     (r"must be 16-byte aligned|Last dimension must be contiguous|[Dd]escriptor last dim must be 1",
      "A tensor descriptor wants a base and rows that begin on multiples of 16 bytes, and 1 as its last stride: copy "
      "what is not so into rows of a padded width, or use plain pointers."),
+    (r"assert isinstance\(idx, \(slice",
+     "An index into a tuple is known when the kernel is compiled: a tl.constexpr, or an expression of such, written "
+     "into the brackets, shape[DIMS - 1 - d]."),
     (r"out of resource: shared memory|needs .* of shared memory",
      "Use smaller blocks or fewer stages (num_stages)."),
     (r"no allocator was set",
@@ -77,6 +81,8 @@ _LIBDEVICE = "tan tanh sinh cosh asin acos atan pow log1p expm1 log10 cbrt isnan
 def hint(error: BaseException, code: str = "") -> str:
     """Return what to do next about ``error``, raised at the learner's line ``code``; empty when nothing is known."""
     text = f"{type(error).__name__}: {said(error)}"
+    if isinstance(error, AssertionError) and not said(error) and error.__traceback__ is not None:
+        text += (traceback.extract_tb(error.__traceback__)[-1].line or "").strip()
     asks = isinstance(error, AssertionError) and re.search(r"is_cuda|\.device\b", code)
     if asks or re.search(r"(?i)\b(cuda|gpu) tensor|\bon (cuda|(a|the) gpu)\b", text):
         return (

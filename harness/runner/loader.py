@@ -109,6 +109,8 @@ def raised(error: BaseException, file: Path) -> Raised:
     inside = bool(last) and last[-1].filename == str(file)
     code = linecache.getline(str(file), line).strip() if line else ""
     message = text = _words(cause)
+    if message == "AssertionError" and last and not inside:  # a bare assert of Triton's: what it asserts says more
+        message = text = f"{message}: {(last[-1].line or '').strip()}"
     if line and not message.startswith("line "):
         text = f"line {line}: {text}\n    {code}"
     advice = hint(cause, code)

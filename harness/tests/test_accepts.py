@@ -25,6 +25,15 @@ LAUNCHES = {
         "@triton.autotune([triton.Config({'BLOCK': b}, num_warps=w) for b, w in ((64, 2), (128, 4))], key=['n'])\n"
         "@triton.jit",
     ),
+    "autotune, with what does not fit this GPU": TUNED.replace(
+        "@triton.jit",
+        "@triton.autotune([triton.Config({'BLOCK': b, 'SIDE': s}, num_warps=w) for b, s, w in ((64, 16, 4), (128, 256, 16))], key=['n'])\n@triton.jit",
+    ).replace("BLOCK: tl.constexpr", "BLOCK: tl.constexpr, SIDE: tl.constexpr").replace(
+        "    x = tl.load(",  # a dot's operands lie in shared memory: 256 KiB of it with SIDE = 256
+        "    a = (tl.arange(0, SIDE)[:, None] + tl.arange(0, SIDE)[None, :] * x_ptr.dtype.element_ty.primitive_bitwidth).to(tl.float16)\n"
+        "    zero = tl.sum(tl.dot(a, a * 0))\n"
+        "    mask = mask & (zero == 0)\n    x = tl.load(", 1,
+    ),
     "autotune, pruned and reset": TUNED.replace(
         "@triton.jit",
         "@triton.autotune([triton.Config({'BLOCK': b}) for b in (64, 128)], key=['n'], reset_to_zero=['out_ptr'],\n"
@@ -108,6 +117,8 @@ LAUNCHES = {
 }  # fmt: skip
 
 FILES = {
+    "an operator of torch.library": SOLUTION.replace("def double(x):", """@torch.library.custom_op("kata_toy::double", mutates_args=())
+def launch(x: torch.Tensor) -> torch.Tensor:""").replace("return out", "return out\n\n\ndef double(x):\n    return launch(x)"),
     "other names for the imports": SOLUTION.replace("import triton.language as tl", "import triton.language as T")
     .replace("import triton\n", "import triton as tr\nfrom triton import jit, cdiv\nfrom triton.language import load\n")
     .replace("@triton.jit", "@jit").replace("triton.cdiv", "cdiv").replace("tl.load", "load").replace("tl.", "T."),

@@ -200,6 +200,20 @@ def test_rows_that_no_copy_engine_can_fetch_are_an_error(judge):
     assert "a GPU wants a multiple of 16 (use plain pointers for such a tensor, or a padded copy)" in facts["reason"]
 
 
+def test_an_assertion_of_the_compiler_names_the_learners_line(judge):
+    body = """
+        one = BLOCK // BLOCK
+        tl.store(out_ptr + offs, tl.load(x_ptr + offs, mask=mask, other=0) * factors[one], mask=mask)
+    """
+    source = kernel(body).replace("x_ptr, out_ptr, n, BLOCK", "x_ptr, out_ptr, factors, n, BLOCK", 1)
+    source = source.replace("(x, out, x.numel(), BLOCK=64)", "(x, out, (1.0, 2.0), x.numel(), BLOCK=64)")
+    facts = judge(source, compiled=True)
+
+    assert facts["word"] == "error", facts["reason"]
+    assert "line 11: AssertionError: assert " in facts["reason"]
+    assert "An index into a tuple is known when the kernel is compiled" in facts["reason"]
+
+
 @pytest.mark.parametrize("source", [
     pytest.param(kernel("p = tl.make_block_ptr(x_ptr, (n,), (1,), (0,), (BLOCK,), (0,))\n" + LOAD + STORE.format("x * 2")), id="make"),
     pytest.param(kernel("p = tl.advance(x_ptr, (1,))\n" + LOAD + STORE.format("x * 2")), id="advance"),

@@ -48,6 +48,15 @@ def test_the_reason_is_that_of_the_worst_word():
     assert (verdict.word, verdict.reason, verdict.failed_in) == ("wrong", "first", "test_w")
 
 
+def test_what_is_only_slow_is_said_to_be_right():
+    slow = facts("slow", "test_speed", reason="moves twice the bytes.", speed={"kind": "counted"})
+    unsure = facts("undecided", "test_speed", reason="too close to call.", speed={"kind": "modelled"})
+
+    assert folded(facts(), slow).reason == "right, but moves twice the bytes."
+    assert folded(facts(), unsure).reason == "right, but too close to call."
+    assert folded(facts("undecided", reason="cannot run here.")).reason == "cannot run here."
+
+
 def test_a_cheat_outranks_a_kernel_that_does_not_compile():
     """Torch stood in for the kernel: that it does not compile is then no accident."""
     late = facts("error", "test_compiles", reason="does not compile", late=True)
