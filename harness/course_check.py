@@ -185,17 +185,18 @@ def still(course: Course, kata: Kata) -> Iterator[str]:
 
 def _stale_times(course: Course, kata: Kata) -> Iterator[str]:
     """Times of the installed Triton that were made of something else than what is here; nothing is judged by them."""
-    triton = metadata.version("triton")
+    triton, found = metadata.version("triton"), {}
     for device in load_devices().values():
         kept = times.read(times.file_of(course.root, device.id, triton)).get(kata.slug, {})
         for case in kata.spec.with_role("bench"):
             changed = case.id in kept and times.stale(kept[case.id], kata, case, device)
             if changed:
-                path = times.file_of(course.root, device.id, triton).relative_to(course.root)
-                yield (
-                    f"{kata.slug}: {path} is stale: {changed} changed since. Run `nox -s course -- {kata.slug} "
-                    f"--write-times --times-for {device.id}`."
-                )
+                found.setdefault(changed, {})[device.id] = None
+    for changed, names in found.items():
+        yield (
+            f"{kata.slug}: the modelled times for {', '.join(names)} with Triton {triton} are stale: {changed} changed "
+            f"since. Run `nox -s course -- {kata.slug} --write-times --times-for {','.join(names)}`."
+        )
 
 
 def _stub_is_contained(kata: Kata) -> Iterator[str]:

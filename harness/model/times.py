@@ -25,7 +25,7 @@ from harness.spec import Case
 
 FOLDER = Path("records") / "reference" / "modelled"
 HARNESS = Path(__file__).resolve().parents[1]
-_SAYS_NO_TIME = {"__init__.py", "findings.py", "speed.py", "times.py"}  # of harness/model
+_SAYS_NO_TIME = {"__init__.py", "aot.py", "findings.py", "patience.py", "speed.py", "times.py"}
 _CHANGED = {"kernel": "the reference's code", "suite": "the bench shape", "model": "the speed model"}
 
 
@@ -90,9 +90,8 @@ def made_of(kata: Kata, case: Case, device: Device) -> dict[str, str]:
 @functools.cache
 def model_digest(device: Device) -> str:
     """Return a digest of the model's code and of what it knows of the GPU: comments and docstrings do not count."""
-    files = [p for p in sorted((HARNESS / "model").glob("*.py")) if p.name not in _SAYS_NO_TIME]
-    files += sorted((HARNESS / "compiled").glob("*.py"))
-    parts = [code(p.read_text(encoding="utf-8")) for p in files]
+    files = [p for folder in ("model", "compiled") for p in sorted((HARNESS / folder).glob("*.py"))]
+    parts = [code(p.read_text(encoding="utf-8")) for p in files if p.name not in _SAYS_NO_TIME]
     for known in (device, load_devices()[CALIBRATED]):
         facts = dataclasses.asdict(known)
         words = {"id", "name", "aliases", "arch", "measured_on", "unverified"}
