@@ -22,6 +22,7 @@ from harness.runner.hostwatch import HostWatch
 from harness.runner.inputs import bits, named_tensors
 from harness.runner.ledger import Ledger
 from harness.runner.loader import find_entry, load_source, raised
+from harness.runner.seal import seal
 from harness.runner.standin import CudaIsCpu
 from harness.spec import Spec
 
@@ -67,7 +68,7 @@ def run_calls(
     pristine = [[bits(t) for _, t in named_tensors(spec, args)] for args in contents]
     seen: dict[str, Any] = {"calls": []}
     kept: list[torch.Tensor] = []
-    ledger = Ledger()
+    ledger, broken = Ledger(), seal(interpreter.judging_classes())
     try:
         with CudaIsCpu():
             module = load_source(file, f"kata_{spec.id}")
@@ -86,6 +87,7 @@ def run_calls(
             break
         if time.monotonic() - started > seconds / (len(plans) + 1):
             break
+    seen["replaced"] = broken()
     return seen
 
 

@@ -143,6 +143,8 @@ def _from_seen(job: Job, contents: list[tuple], seen: dict[str, Any], blobs: lis
         return fact("cheat", f"your code tried to change {seen['tampering'][0]}, which belongs to the course.")
     if seen.get("raised"):
         return _raised(seen["raised"])
+    if seen.get("replaced"):
+        return fact("cheat", f"your code replaced {seen['replaced']}, which belongs to what judges it.")
     calls = seen["calls"]
     for call in calls:
         if call["during_kernel"]:

@@ -13,7 +13,7 @@ HARNESS = Path(__file__).resolve().parents[1]
 
 # from the bottom; modules of one layer may import each other as long as there is no circle
 LAYERS = (
-    ("errors", "physics", "mutation.edits", "measured.sampling", "model.patience", "runner.tampering"),
+    ("errors", "physics", "mutation.edits", "measured.sampling", "model.patience", "runner.seal", "runner.tampering"),
     ("mutation.mutate", "mutation.mutate_kernel", "mutation.mutate_plain", "measured.nvml", "measured.simgpu"),
     ("mutation.survivors",),
     ("spec", "device", "models", "interpreted.rounding"),
