@@ -104,7 +104,7 @@ def fold(
     word = worst([f.word for f in facts])
     first = next((f for f in facts if f.word == word and f.reason), None)
     reason, failed_in = (first.reason, first.name) if first and word != "pass" else ("", "")
-    if first and (word == "slow" or word == "undecided" and first.speed):
+    if first and "right, but" not in reason and (word == "slow" or word == "undecided" and first.speed):
         reason = f"right, but {reason}"
     if word == "pass" and (missing or narrowed):
         word, names = (
