@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import types
+
 import pytest
 
 from harness import gauge
@@ -181,3 +183,19 @@ def test_findings_of_several_shapes_name_a_line_once_and_are_three_at_most():
     second = shape(findings=["line 3: c", "line 7: d", "line 9: e"])
 
     assert gauge._told([first, second]) == ["line 3: a", "line 5: b", "line 7: d", "k: the autotuner's best"]
+
+
+def test_a_further_shape_whose_block_is_too_large_to_compile_is_not_checked(monkeypatch):
+    cases = [Case(name, {"N": 8}, "float32", role="bench") for name in ("first", "second")]
+    speed = {"kind": "modelled", "share": 1.0, "gate": 0.7, "band": [0.9, 1.1]}
+    passed = {"word": "pass", "reason": "", "findings": [], "not_checked": [], "speed": speed}
+    unsure = passed | {"word": "undecided", "reason": "right, but its speed is not decided: k was not compiled."}
+    known = {"first": (passed, 1.0), "second": (unsure, 0.0)}
+    monkeypatch.setattr(gauge, "_modelled_shape", lambda desk, case, gate: Shape(case, gate, *known[case.id]))
+
+    facts = gauge._modelled(types.SimpleNamespace(gated=lambda: [(case, Gate(case.id, 0.7, 0.7)) for case in cases]))
+
+    assert facts["word"] == "pass"
+    assert facts["not_checked"] == [
+        "second: speed, because its kernel has a block too large to compile here (--device cuda decides)"
+    ]
