@@ -100,7 +100,8 @@ def _modelled(desk: Desk) -> Facts:
     left = [s for s in shapes[1:] if s.facts["reason"].endswith(f"{NOT_COMPILED}.")]
     out = _folded([s for s in shapes if s not in left], "modelled")
     told = [
-        f"{s.case.id}: speed, because its kernel has a block too large to compile here (--device cuda)" for s in left
+        f"{s.case.id}: speed, because its kernel has a block too large to compile here (--device cuda decides)"
+        for s in left
     ]
     return out | {"not_checked": [*out.get("not_checked", []), *told]}
 
