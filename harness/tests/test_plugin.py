@@ -209,7 +209,7 @@ def test_without_speed_a_right_kata_is_undecided_and_exits_with_1(tmp_path, serv
 
     assert result.returncode == 1, result.stdout
     assert kata["verdict"] == "undecided"
-    assert kata["reason"] == "--no-speed was given; run without it to decide."
+    assert kata["reason"] == "right, but --no-speed was given; run without it to decide."
     assert [name for name, outcome in kata["tests"].items() if outcome != "passed"] == ["test_speed"]
 
 
