@@ -31,8 +31,8 @@ def paragraph(verdict: Verdict) -> list[str]:
     if text := (verdict.speed or {}).get("text"):
         lines.append(f"  {(verdict.speed or {}).get('kind', 'measured')}: {text}")
     lines += [f"    {bar}" for bar in bars(verdict.speed)]
-    if others := others_of(verdict.speed):
-        lines.append(f"  each shape: {others}")
+    if shares := each_shape(verdict.speed):
+        lines.append(f"  each shape: {shares}")
     if bound := (verdict.speed or {}).get("bound"):
         lines.append(f"  what it means: {bound}")
     if counts := counted(verdict.speed):
@@ -54,7 +54,7 @@ def bars(speed: Mapping[str, Any] | None) -> list[str]:
     ]
 
 
-def others_of(speed: Mapping[str, Any] | None) -> str:
+def each_shape(speed: Mapping[str, Any] | None) -> str:
     """Return the shares of all gated shapes, where there are several and their times are known."""
     shapes = (speed or {}).get("shapes") or {}
     known = {name: s for name, s in shapes.items() if s.get("share")}

@@ -45,11 +45,10 @@ def table(found: Iterable[Experiment], root: Path = ROOT) -> str:
     for one in found:
         r, file = one.result(), Path(one.file)
         others = ", ".join(f"{name} {times:.2f}" for name, times in r["times_as_fast_as"].items())
-        limit = {"copy": "copy", "matmul": "matmul"}[one.measured["limit"]["kind"]]
         mark = "" if (root / file).is_file() and sha256(root / file) == one.source else " (since changed)"
         lines.append(
             f"| {one.slug}, {one.case['id']} | `{file.name}`{mark} | {r['median_s'] * 1e6:,.1f} us | "
-            f"{r['share']:.3f} of a {limit} | {others} |"
+            f"{r['share']:.3f} of a {one.measured['limit']['kind']} | {others} |"
         )
     return "\n".join([*lines, "", _where(found), ""])
 

@@ -27,7 +27,8 @@ def run_calls(request: dict[str, Any], connection: int) -> bytes:
     """Call the entry ``request["calls"]`` times and return the report: what it returned or raised.
 
     Args:
-        request: ``folder`` of the kata, ``file`` to grade, its ``entry`` and ``id``, the number of ``calls``.
+        request: ``folder`` of the kata, ``file`` to grade, its ``entry``, the ``names`` of its arguments, ``id``,
+            the number of ``calls``.
         connection: file descriptor of a stream socket to the process that answers questions.
     """
     file = Path(request["file"])
@@ -39,7 +40,7 @@ def run_calls(request: dict[str, Any], connection: int) -> bytes:
         del sys.modules[name]  # whoever imports them again is seen
     seen: dict[str, Any] = {"results": []}
     try:
-        entry = find_entry(load_source(file, f"kata_{request['id']}"), request["entry"])
+        entry = find_entry(load_source(file, f"kata_{request['id']}"), request["entry"], request["names"])
         for call in range(request["calls"]):
             arguments = reference.arguments(asking(connection, call))
             seen["results"].append(plain(entry(*arguments)))

@@ -18,7 +18,7 @@ def run_calls(job: Job) -> dict[str, Any]:
     torch.cuda.init()
     seen: dict[str, Any] = {"results": [], "truths": [], "looked": []}
     try:
-        entry = find_entry(load_source(job.file, f"kata_{job.spec.id}"), job.spec.entry)
+        entry = find_entry(load_source(job.file, f"kata_{job.spec.id}"), job.spec.entry, job.spec.names)
         for launch, device, truth in job.reference.gpu_kernels(job.case):
             seen["results"].append(plain(entry(launch, device)))
             seen["truths"].append(truth())

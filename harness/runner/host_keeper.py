@@ -103,7 +103,7 @@ def interpret(job: Job) -> dict[str, Any]:
     world = job.reference.World(job.case)
     request = {
         "folder": str(job.folder), "file": str(job.file), "id": job.spec.id, "entry": job.spec.entry,
-        "calls": world.calls, "seconds": job.seconds,
+        "names": job.spec.names, "calls": world.calls, "seconds": job.seconds,
     }  # fmt: skip
     try:
         outcome = _room.run(request, world)

@@ -61,7 +61,7 @@ def load_source(path: Path, name: str) -> types.ModuleType:
     return module
 
 
-def find_entry(module: types.ModuleType, entry: str, names: Sequence[str] = ()) -> Any:
+def find_entry(module: types.ModuleType, entry: str, names: Sequence[str]) -> Any:
     """Return the function ``entry`` of the module, as something to be called with positional arguments.
 
     Parameters that it takes by keyword only are passed by name: ``names`` are those of the arguments, in order.

@@ -154,10 +154,10 @@ def test_what_the_learner_s_code_raises_is_told_and_wrong_values_are_too(gpu, mo
 
 def test_kata_09_drives_real_kernels(gpu, tmp_path):
     file = tmp_path / "kernel.py"
-    file.write_text("def measure(launch, device):\n    launch()\n    return 2.0, (1.9, device)\n", encoding="utf-8")
+    file.write_text("def measure(*, launch, device):\n    launch()\n    return 2.0, (1.9, device)\n", encoding="utf-8")
     launched = []
     kernels = [(lambda: launched.append(1), 2.1, lambda: 2.0)] * 3
-    spec = SimpleNamespace(id="benchmark", entry="measure")
+    spec = SimpleNamespace(id="benchmark", entry="measure", names=("launch", "device"))
     reference = SimpleNamespace(gpu_kernels=lambda case: kernels)
     seen = host_gpu.run_calls(SimpleNamespace(spec=spec, file=file, case=None, reference=reference))
 

@@ -37,7 +37,7 @@ def test_a_file_becomes_a_module(load, tmp_path):
 
     assert (module.X, module.__file__, module.__name__) == (3, str(tmp_path / "kernel.py"), "kata_test")
     assert sys.modules["kata_test"] is module
-    assert find_entry(module, "f")(5) == 5
+    assert find_entry(module, "f", [])(5) == 5
 
 
 def test_its_source_can_be_read_even_when_the_file_is_gone(load, tmp_path):
@@ -58,14 +58,14 @@ def test_nothing_of_the_harness_leaks_into_the_file(load):
 ])  # fmt: skip
 def test_a_missing_entry_names_the_nearest(load, source, message):
     with pytest.raises(NoEntry) as error:
-        find_entry(load(source), "softmax")
+        find_entry(load(source), "softmax", [])
 
     assert str(error.value) == message
     assert raised(error.value, None).text == message
 
 
 def test_any_callable_is_an_entry(load):
-    assert find_entry(load("class F:\n    def __call__(self): return 4\nf = F()\n"), "f")() == 4
+    assert find_entry(load("class F:\n    def __call__(self): return 4\nf = F()\n"), "f", [])() == 4
 
 
 @pytest.mark.parametrize(("source", "text", "line"), [
