@@ -45,21 +45,30 @@ async_load = getattr(tma, "async_load", None) or tma.async_copy_global_to_shared
 async_store = getattr(tma, "async_store", None) or tma.async_copy_shared_to_global
 
 STAGES = gl.constexpr(2)  # tiles of K, and of V, that shared memory holds
+QUERIES = gl.constexpr(2)  # tiles of Q likewise: the next one is there when this one is done
 ROWS = gl.constexpr(64)  # queries of a warpgroup: what one tensor-core instruction takes
 LOWEST = gl.constexpr(-1e30)  # stands for -inf in maxima: -inf - -inf would be NaN
 
 
 @gluon.jit
-def tile_of(tile, num_pid_m, HEADS: gl.constexpr, IS_CAUSAL: gl.constexpr):
-    """Return (pid_m, bh): HEADS heads advance together, so that their keys stay in the L2; long rows go first."""
+def tiles_of(visit, num_pid_m, IS_CAUSAL: gl.constexpr):
+    """Return bh, pid_m of the first tile of this visit, pid_m of its last, and the step between the two.
+
+    A causal mask makes a triangle: with its row of tiles from the long end goes the one from the short end, so that
+    all visits cost the same.
+    """
     if IS_CAUSAL:
-        within = tile % (HEADS * num_pid_m)
-        pid_m = num_pid_m - 1 - within // HEADS
-        bh = tile // (HEADS * num_pid_m) * HEADS + within % HEADS
+        half = (num_pid_m + 1) // 2
+        light = visit % half
+        bh = visit // half
+        heavy = num_pid_m - 1 - light
+        number = 1 + (heavy != light).to(gl.int32)
     else:
-        pid_m = tile % num_pid_m
-        bh = tile // num_pid_m
-    return pid_m, bh
+        heavy = visit % num_pid_m
+        light = heavy
+        bh = visit // num_pid_m
+        number = 1
+    return bh, heavy, light, number
 
 
 @gluon.jit
@@ -83,32 +92,35 @@ def keys_of(
 @gluon.jit
 def load_tiles(
     q_desc, k_desc, v_desc, seq_lens_ptr, q_smem, k_smem, v_smem, q_full, q_empty, k_full, k_empty, v_full, v_empty,
-    Hq, Tq, Tk, num_pid_m, num_tiles, HAS_LENS: gl.constexpr, IS_CAUSAL: gl.constexpr, GROUP: gl.constexpr,
-    HEADS: gl.constexpr, D: gl.constexpr, BLOCK_N: gl.constexpr,
+    Hq, Tq, Tk, num_pid_m, num_visits, HAS_LENS: gl.constexpr, IS_CAUSAL: gl.constexpr, GROUP: gl.constexpr,
+    D: gl.constexpr, BLOCK_N: gl.constexpr,
 ):  # fmt: skip
     """The loading warp: ask for each tile as soon as its place is free, the last keys first."""
     step = 0
-    visit = 0
-    for tile in range(gl.program_id(0), num_tiles, gl.num_programs(0)):
-        pid_m, bh = tile_of(tile, num_pid_m, HEADS, IS_CAUSAL)
-        _, num_blocks, _ = keys_of(pid_m, bh, seq_lens_ptr, Hq, Tq, Tk, HAS_LENS, IS_CAUSAL, BLOCK_N)
-        for w in gl.static_range(2):
-            mbarrier.wait(q_empty.index(w), (visit & 1) ^ 1)
-            mbarrier.expect(q_full.index(w), ROWS * D * 2)
-            async_load(q_desc, [bh * Tq + (2 * pid_m + w) * ROWS, 0], q_full.index(w), q_smem.index(w))
-        visit += 1
-        row = bh // GROUP * Tk + num_blocks * BLOCK_N
-        for _ in range(num_blocks):
-            row -= BLOCK_N
-            place = step % STAGES
-            phase = (step // STAGES) & 1
-            mbarrier.wait(k_empty.index(place), phase ^ 1)
-            mbarrier.expect(k_full.index(place), BLOCK_N * D * 2)
-            async_load(k_desc, [row, 0], k_full.index(place), k_smem.index(place))
-            mbarrier.wait(v_empty.index(place), phase ^ 1)
-            mbarrier.expect(v_full.index(place), BLOCK_N * D * 2)
-            async_load(v_desc, [row, 0], v_full.index(place), v_smem.index(place))
-            step += 1
+    tile = 0
+    for visit in range(gl.program_id(0), num_visits, gl.num_programs(0)):
+        bh, heavy, light, number = tiles_of(visit, num_pid_m, IS_CAUSAL)
+        for i in range(number):
+            pid_m = heavy + i * (light - heavy)
+            _, num_blocks, _ = keys_of(pid_m, bh, seq_lens_ptr, Hq, Tq, Tk, HAS_LENS, IS_CAUSAL, BLOCK_N)
+            for w in gl.static_range(2):
+                place = tile % QUERIES * 2 + w
+                mbarrier.wait(q_empty.index(place), (tile // QUERIES & 1) ^ 1)
+                mbarrier.expect(q_full.index(place), ROWS * D * 2)
+                async_load(q_desc, [bh * Tq + (2 * pid_m + w) * ROWS, 0], q_full.index(place), q_smem.index(place))
+            tile += 1
+            row = bh // GROUP * Tk + num_blocks * BLOCK_N
+            for _ in range(num_blocks):
+                row -= BLOCK_N
+                place = step % STAGES
+                phase = (step // STAGES) & 1
+                mbarrier.wait(k_empty.index(place), phase ^ 1)
+                mbarrier.expect(k_full.index(place), BLOCK_N * D * 2)
+                async_load(k_desc, [row, 0], k_full.index(place), k_smem.index(place))
+                mbarrier.wait(v_empty.index(place), phase ^ 1)
+                mbarrier.expect(v_full.index(place), BLOCK_N * D * 2)
+                async_load(v_desc, [row, 0], v_full.index(place), v_smem.index(place))
+                step += 1
 
 
 @gluon.jit
@@ -124,41 +136,62 @@ def hide(s, first_row, first_key, n_keys, Tq, IS_CAUSAL: gl.constexpr, BLOCK_N: 
 
 
 @gluon.jit
-def attend(
-    o, l_i, m_i, p, step, first_key, q, k_smem, v_smem, k_full, k_empty, v_full, v_empty, first_row, n_keys, Tq,
-    qk_scale, IS_MASKED: gl.constexpr, IS_CAUSAL: gl.constexpr, BLOCK_N: gl.constexpr,
-    S: gl.constexpr, OUT: gl.constexpr, P: gl.constexpr, DTYPE: gl.constexpr,
-):  # fmt: skip
-    """One step: issue the scores of the next block, multiply the weights p of this one, and take the new scores in."""
+def weigh(s, l_i, m_i, qk_scale):
+    """Return the weights of the scores s, what older sums shrink to, and the new l_i and m_i, the latter in base 2."""
+    m_new = gl.maximum(m_i, gl.max(s, 1) * qk_scale)
+    alpha = gl.exp2(m_i - m_new)
+    weights = gl.exp2(s * qk_scale - m_new[:, None])
+    return weights, alpha, l_i * alpha + gl.sum(weights, 1), m_new
+
+
+@gluon.jit
+def clear(v_smem, v_full, step, first_key, n_keys, D: gl.constexpr, BLOCK_N: gl.constexpr):
+    """Put zeros where this step's values have no key: 0 times what lies there might be NaN.
+
+    Both warpgroups do so, and write the same.
+    """
     place = step % STAGES
-    ahead = (step + 1) % STAGES
-    mbarrier.wait(k_full.index(ahead), ((step + 1) // STAGES) & 1)
+    mbarrier.wait(v_full.index(place), (step // STAGES) & 1)
+    if first_key + BLOCK_N > n_keys:
+        LANES: gl.constexpr = gl.BlockedLayout([1, 8], [256 // D, D // 8], [4, 1], [1, 0])
+        keys = first_key + gl.arange(0, BLOCK_N, gl.SliceLayout(1, LANES))
+        v = v_smem.index(place).load(LANES)
+        v_smem.index(place).store(gl.where(gl.expand_dims(keys < n_keys, 1), v, gl.zeros_like(v)))
+        fence_async_shared()
+        barrier()
+
+
+@gluon.jit
+def first_scores(
+    q, k_smem, k_full, k_empty, step, first_row, first_key, n_keys, Tq, IS_CAUSAL: gl.constexpr,
+    BLOCK_N: gl.constexpr, S: gl.constexpr,
+):  # fmt: skip
+    """Return the scores of a block that may need a mask, when they are done."""
+    place = step % STAGES
+    mbarrier.wait(k_full.index(place), (step // STAGES) & 1)
     zeros = gl.zeros((ROWS, BLOCK_N), gl.float32, S)
-    s = warpgroup_mma(q, k_smem.index(ahead).permute((1, 0)), zeros, use_acc=False, is_async=True)
+    s = warpgroup_mma(q, k_smem.index(place).permute((1, 0)), zeros, use_acc=False, is_async=True)
+    s = warpgroup_mma_wait(0, deps=(s,))
+    mbarrier.arrive(k_empty.index(place), count=1)
+    return hide(s, first_row, first_key, n_keys, Tq, IS_CAUSAL, BLOCK_N, S)
+
+
+@gluon.jit
+def last_values(o, p, v_smem, v_full, v_empty, step):
+    """Return o with the weights p times the values of this step, when that is done."""
+    place = step % STAGES
     mbarrier.wait(v_full.index(place), (step // STAGES) & 1)
     o = warpgroup_mma(p, v_smem.index(place), o, is_async=True)
-    # one product may still be under way: that of the weights, which the exponentials below do not need
-    s = warpgroup_mma_wait(1, deps=(s,))
-    mbarrier.arrive(k_empty.index(ahead), count=1)
-    if IS_MASKED:
-        s = hide(s, first_row, first_key, n_keys, Tq, IS_CAUSAL, BLOCK_N, S)
-    m_new = gl.maximum(m_i, gl.max(s, 1))
-    top = m_new * qk_scale
-    alpha = gl.exp2(m_i * qk_scale - top)
-    weights = gl.exp2(s * qk_scale - top[:, None])
-    l_i = l_i * alpha + gl.sum(weights, 1)
     o = warpgroup_mma_wait(0, deps=(o,))
     mbarrier.arrive(v_empty.index(place), count=1)
-    p = gl.convert_layout(weights.to(DTYPE), P)
-    o = o * gl.convert_layout(alpha, gl.SliceLayout(1, OUT))[:, None]
-    return o, l_i, m_new, p, step + 1
+    return o
 
 
 @gluon.jit
 def compute(
     out_desc, out_ptr, seq_lens_ptr, q_smem, k_smem, v_smem, out_smem, q_full, q_empty, k_full, k_empty, v_full,
-    v_empty, Hq, Tq, Tk, num_pid_m, num_tiles, qk_scale, WARPGROUP: gl.constexpr, HAS_LENS: gl.constexpr,
-    IS_CAUSAL: gl.constexpr, GROUP: gl.constexpr, HEADS: gl.constexpr, D: gl.constexpr, BLOCK_N: gl.constexpr,
+    v_empty, turn, Hq, Tq, Tk, num_pid_m, num_visits, qk_scale, WARPGROUP: gl.constexpr, HAS_LENS: gl.constexpr,
+    IS_CAUSAL: gl.constexpr, GROUP: gl.constexpr, D: gl.constexpr, BLOCK_N: gl.constexpr, TAKE_TURNS: gl.constexpr,
 ):  # fmt: skip
     """A computing warpgroup: ROWS queries of each tile."""
     S: gl.constexpr = gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[4, 1], instr_shape=[16, BLOCK_N, 16])
@@ -166,62 +199,88 @@ def compute(
     P: gl.constexpr = gl.DotOperandLayout(operand_index=0, parent=OUT, k_width=2)
     DTYPE: gl.constexpr = out_desc.dtype
     step = 0
-    visit = 0
-    q = q_smem.index(WARPGROUP)
-    for tile in range(gl.program_id(0), num_tiles, gl.num_programs(0)):
-        pid_m, bh = tile_of(tile, num_pid_m, HEADS, IS_CAUSAL)
-        n_keys, num_blocks, num_masked = keys_of(
-            pid_m, bh, seq_lens_ptr, Hq, Tq, Tk, HAS_LENS, IS_CAUSAL, BLOCK_N
-        )  # fmt: skip
-        first_row = (2 * pid_m + WARPGROUP) * ROWS
-        key = (num_blocks - 1) * BLOCK_N
-        mbarrier.wait(q_full.index(WARPGROUP), visit & 1)
-        # the first block, the one at the end, on its own: there are no weights to multiply yet
-        place = step % STAGES
-        mbarrier.wait(k_full.index(place), (step // STAGES) & 1)
-        zeros = gl.zeros((ROWS, BLOCK_N), gl.float32, S)
-        s = warpgroup_mma(q, k_smem.index(place).permute((1, 0)), zeros, use_acc=False, is_async=True)
-        s = warpgroup_mma_wait(0, deps=(s,))
-        mbarrier.arrive(k_empty.index(place), count=1)
-        s = hide(s, first_row, key, n_keys, Tq, IS_CAUSAL, BLOCK_N, S)
-        m_i = gl.maximum(gl.max(s, 1), LOWEST)
-        weights = gl.exp2(s * qk_scale - (m_i * qk_scale)[:, None])
-        l_i = gl.sum(weights, 1)
-        p = gl.convert_layout(weights.to(DTYPE), P)
-        o = gl.zeros((ROWS, D), gl.float32, OUT)
-        for _ in range(1, num_masked):
-            key -= BLOCK_N
-            o, l_i, m_i, p, step = attend(
-                o, l_i, m_i, p, step, key, q, k_smem, v_smem, k_full, k_empty, v_full, v_empty, first_row, n_keys, Tq,
-                qk_scale, True, IS_CAUSAL, BLOCK_N, S, OUT, P, DTYPE,
+    tile = 0
+    turns = 0
+    for visit in range(gl.program_id(0), num_visits, gl.num_programs(0)):
+        bh, heavy, light, number = tiles_of(visit, num_pid_m, IS_CAUSAL)
+        for i in range(number):
+            pid_m = heavy + i * (light - heavy)
+            n_keys, num_blocks, num_masked = keys_of(
+                pid_m, bh, seq_lens_ptr, Hq, Tq, Tk, HAS_LENS, IS_CAUSAL, BLOCK_N
             )  # fmt: skip
-        for _ in range(gl.maximum(num_masked, 1), num_blocks):
-            o, l_i, m_i, p, step = attend(
-                o, l_i, m_i, p, step, key, q, k_smem, v_smem, k_full, k_empty, v_full, v_empty, first_row, n_keys, Tq,
-                qk_scale, False, IS_CAUSAL, BLOCK_N, S, OUT, P, DTYPE,
-            )  # fmt: skip
-        mbarrier.arrive(q_empty.index(WARPGROUP), count=1)
-        visit += 1
-        place = step % STAGES
-        mbarrier.wait(v_full.index(place), (step // STAGES) & 1)
-        o = warpgroup_mma(p, v_smem.index(place), o, is_async=True)
-        o = warpgroup_mma_wait(0, deps=(o,))
-        mbarrier.arrive(v_empty.index(place), count=1)
-        step += 1
-        share = 1.0 / gl.where(l_i == 0.0, 1.0, l_i)
-        out = (o * gl.convert_layout(share, gl.SliceLayout(1, OUT))[:, None]).to(DTYPE)
-        if first_row + ROWS <= Tq:
-            tma.store_wait(0)  # the tile before has left shared memory
-            barrier()
-            out_smem.index(WARPGROUP).store(out)
-            fence_async_shared()
-            barrier()
-            async_store(out_desc, [bh * Tq + first_row, 0], out_smem.index(WARPGROUP))
-        else:  # the last rows: a whole tile would run into the next head
-            rows = first_row + gl.arange(0, ROWS, gl.SliceLayout(1, OUT))
-            cols = gl.arange(0, D, gl.SliceLayout(0, OUT))
-            ptrs = out_ptr + gl.expand_dims((bh * Tq + rows).to(gl.int64) * D, 1) + gl.expand_dims(cols, 0)
-            gl.store(ptrs, out, mask=gl.expand_dims(rows < Tq, 1) & gl.expand_dims(cols < D, 0))
+            first_row = (2 * pid_m + WARPGROUP) * ROWS
+            key = (num_blocks - 1) * BLOCK_N
+            q_place = tile % QUERIES * 2 + WARPGROUP
+            q = q_smem.index(q_place)
+            mbarrier.wait(q_full.index(q_place), tile // QUERIES & 1)
+            m_i = gl.full((ROWS,), LOWEST, gl.float32, gl.SliceLayout(1, S))
+            l_i = gl.zeros((ROWS,), gl.float32, gl.SliceLayout(1, S))
+            o = gl.zeros((ROWS, D), gl.float32, OUT)
+            if IS_CAUSAL:
+                # of the blocks that need a mask all but one, without overlap: there are some only where the lengths
+                # of queries and keys do not fit the tiles
+                for _ in range(num_masked - 1):
+                    if HAS_LENS:
+                        clear(v_smem, v_full, step, key, n_keys, D, BLOCK_N)
+                    s = first_scores(
+                        q, k_smem, k_full, k_empty, step, first_row, key, n_keys, Tq, IS_CAUSAL, BLOCK_N, S
+                    )  # fmt: skip
+                    weights, alpha, l_i, m_i = weigh(s, l_i, m_i, qk_scale)
+                    o = o * gl.convert_layout(alpha, gl.SliceLayout(1, OUT))[:, None]
+                    p = gl.convert_layout(weights.to(DTYPE), P)
+                    o = last_values(o, p, v_smem, v_full, v_empty, step)
+                    key -= BLOCK_N
+                    step += 1
+            if HAS_LENS:
+                clear(v_smem, v_full, step, key, n_keys, D, BLOCK_N)
+            s = first_scores(q, k_smem, k_full, k_empty, step, first_row, key, n_keys, Tq, IS_CAUSAL, BLOCK_N, S)
+            weights, alpha, l_i, m_i = weigh(s, l_i, m_i, qk_scale)
+            o = o * gl.convert_layout(alpha, gl.SliceLayout(1, OUT))[:, None]
+            p = gl.convert_layout(weights.to(DTYPE), P)
+            for _ in range(gl.maximum(num_masked, 1), num_blocks):
+                # issue the scores of the next block, multiply the weights p of this one, and take the new scores in
+                place = step % STAGES
+                ahead = (step + 1) % STAGES
+                mbarrier.wait(k_full.index(ahead), ((step + 1) // STAGES) & 1)
+                if TAKE_TURNS:
+                    mbarrier.wait(turn.index(WARPGROUP), (turns & 1) ^ (1 - WARPGROUP))
+                zeros = gl.zeros((ROWS, BLOCK_N), gl.float32, S)
+                s = warpgroup_mma(q, k_smem.index(ahead).permute((1, 0)), zeros, use_acc=False, is_async=True)
+                mbarrier.wait(v_full.index(place), (step // STAGES) & 1)
+                o = warpgroup_mma(p, v_smem.index(place), o, is_async=True)
+                if TAKE_TURNS:
+                    mbarrier.arrive(turn.index(1 - WARPGROUP), count=1)
+                    turns += 1
+                # one product may still be under way: that of the weights, which the exponentials do not need
+                s = warpgroup_mma_wait(1, deps=(s,))
+                mbarrier.arrive(k_empty.index(ahead), count=1)
+                weights, alpha, l_i, m_i = weigh(s, l_i, m_i, qk_scale)
+                if TAKE_TURNS:
+                    # long over; but ptxas moves the wait below up only as far as here, behind the exponentials
+                    mbarrier.wait(v_full.index(place), (step // STAGES) & 1)
+                o = warpgroup_mma_wait(0, deps=(o,))
+                mbarrier.arrive(v_empty.index(place), count=1)
+                p = gl.convert_layout(weights.to(DTYPE), P)
+                o = o * gl.convert_layout(alpha, gl.SliceLayout(1, OUT))[:, None]
+                step += 1
+            mbarrier.arrive(q_empty.index(q_place), count=1)
+            tile += 1
+            o = last_values(o, p, v_smem, v_full, v_empty, step)
+            step += 1
+            share = 1.0 / gl.where(l_i == 0.0, 1.0, l_i)
+            out = (o * gl.convert_layout(share, gl.SliceLayout(1, OUT))[:, None]).to(DTYPE)
+            if first_row + ROWS <= Tq:
+                tma.store_wait(0)  # the tile before has left shared memory
+                barrier()
+                out_smem.index(WARPGROUP).store(out)
+                fence_async_shared()
+                barrier()
+                async_store(out_desc, [bh * Tq + first_row, 0], out_smem.index(WARPGROUP))
+            else:  # the last rows: a whole tile would run into the next head
+                rows = first_row + gl.arange(0, ROWS, gl.SliceLayout(1, OUT))
+                cols = gl.arange(0, D, gl.SliceLayout(0, OUT))
+                ptrs = out_ptr + gl.expand_dims((bh * Tq + rows).to(gl.int64) * D, 1) + gl.expand_dims(cols, 0)
+                gl.store(ptrs, out, mask=gl.expand_dims(rows < Tq, 1) & gl.expand_dims(cols < D, 0))
     tma.store_wait(0)
 
 
@@ -233,22 +292,25 @@ def attention_kernel(
     out_desc,  # [B * Hq * Tq, D]
     out_ptr,
     seq_lens_ptr,  # [B] int32 if HAS_LENS
-    Hq, Tq, Tk, num_pid_m, num_tiles, qk_scale,
-    HAS_LENS: gl.constexpr, IS_CAUSAL: gl.constexpr, GROUP: gl.constexpr, HEADS: gl.constexpr,
-    D: gl.constexpr, BLOCK_N: gl.constexpr,
+    Hq, Tq, Tk, num_pid_m, num_visits, qk_scale,
+    HAS_LENS: gl.constexpr, IS_CAUSAL: gl.constexpr, GROUP: gl.constexpr,
+    D: gl.constexpr, BLOCK_N: gl.constexpr, TAKE_TURNS: gl.constexpr,
 ):  # fmt: skip
     """Give out shared memory and barriers, then let the warps go their ways."""
-    q_smem = gl.allocate_shared_memory(q_desc.dtype, [2, ROWS, D], q_desc.layout)
+    q_smem = gl.allocate_shared_memory(q_desc.dtype, [2 * QUERIES, ROWS, D], q_desc.layout)
     k_smem = gl.allocate_shared_memory(k_desc.dtype, [STAGES, BLOCK_N, D], k_desc.layout)
     v_smem = gl.allocate_shared_memory(v_desc.dtype, [STAGES, BLOCK_N, D], v_desc.layout)
     out_smem = gl.allocate_shared_memory(out_desc.dtype, [2, ROWS, D], out_desc.layout)
-    q_full = gl.allocate_shared_memory(gl.int64, [2, 1], mbarrier.MBarrierLayout())
-    q_empty = gl.allocate_shared_memory(gl.int64, [2, 1], mbarrier.MBarrierLayout())
+    q_full = gl.allocate_shared_memory(gl.int64, [2 * QUERIES, 1], mbarrier.MBarrierLayout())
+    q_empty = gl.allocate_shared_memory(gl.int64, [2 * QUERIES, 1], mbarrier.MBarrierLayout())
     k_full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
     k_empty = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
     v_full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
     v_empty = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
+    turn = gl.allocate_shared_memory(gl.int64, [2, 1], mbarrier.MBarrierLayout())
     for i in gl.static_range(2):
+        mbarrier.init(turn.index(i), count=1)
+    for i in gl.static_range(2 * QUERIES):
         mbarrier.init(q_full.index(i), count=1)
         mbarrier.init(q_empty.index(i), count=1)
     for i in gl.static_range(STAGES):
@@ -262,15 +324,15 @@ def attention_kernel(
         [
             (compute, (
                 out_desc, out_ptr, seq_lens_ptr, q_smem, k_smem, v_smem, out_smem, q_full, q_empty, k_full, k_empty,
-                v_full, v_empty, Hq, Tq, Tk, num_pid_m, num_tiles, qk_scale, 0, HAS_LENS, IS_CAUSAL, GROUP, HEADS, D,
-                BLOCK_N)),
+                v_full, v_empty, turn, Hq, Tq, Tk, num_pid_m, num_visits, qk_scale, 0, HAS_LENS, IS_CAUSAL, GROUP, D,
+                BLOCK_N, TAKE_TURNS)),
             (compute, (
                 out_desc, out_ptr, seq_lens_ptr, q_smem, k_smem, v_smem, out_smem, q_full, q_empty, k_full, k_empty,
-                v_full, v_empty, Hq, Tq, Tk, num_pid_m, num_tiles, qk_scale, 1, HAS_LENS, IS_CAUSAL, GROUP, HEADS, D,
-                BLOCK_N)),
+                v_full, v_empty, turn, Hq, Tq, Tk, num_pid_m, num_visits, qk_scale, 1, HAS_LENS, IS_CAUSAL, GROUP, D,
+                BLOCK_N, TAKE_TURNS)),
             (load_tiles, (
                 q_desc, k_desc, v_desc, seq_lens_ptr, q_smem, k_smem, v_smem, q_full, q_empty, k_full, k_empty, v_full,
-                v_empty, Hq, Tq, Tk, num_pid_m, num_tiles, HAS_LENS, IS_CAUSAL, GROUP, HEADS, D, BLOCK_N)),
+                v_empty, Hq, Tq, Tk, num_pid_m, num_visits, HAS_LENS, IS_CAUSAL, GROUP, D, BLOCK_N)),
         ],
         [4, 1],
         [240, 24],
@@ -298,14 +360,13 @@ def prefill(q, k, v, *, causal, sm_scale, seq_lens):
         return TensorDescriptor.from_tensor(x.view(-1, D), [rows, D], layout)
 
     num_pid_m = triton.cdiv(Tq, 2 * ROWS.value)
-    num_tiles = num_pid_m * B * Hq
-    # the triangle of a causal mask gives programs with many tiles unequal shares: there each tile has its own
+    num_visits = B * Hq * (triton.cdiv(num_pid_m, 2) if causal else num_pid_m)
     num_sms = torch.cuda.get_device_properties(q.device).multi_processor_count
-    attention_kernel[(num_tiles if causal else min(num_tiles, num_sms),)](
+    attention_kernel[(min(num_visits, num_sms),)](
         descriptor(q, ROWS.value), descriptor(k, BLOCK_N), descriptor(v, BLOCK_N), descriptor(out, ROWS.value),
-        out, q if seq_lens is None else seq_lens, Hq, Tq, Tk, num_pid_m, num_tiles, sm_scale * 1.4426950408889634,
-        HAS_LENS=seq_lens is not None, IS_CAUSAL=causal, GROUP=Hq // Hkv, HEADS=4 if B * Hq % 4 == 0 else 1,
-        D=D, BLOCK_N=BLOCK_N, num_warps=4, maxnreg=168,
+        out, q if seq_lens is None else seq_lens, Hq, Tq, Tk, num_pid_m, num_visits, sm_scale * 1.4426950408889634,
+        HAS_LENS=seq_lens is not None, IS_CAUSAL=causal, GROUP=Hq // Hkv, D=D, BLOCK_N=BLOCK_N, TAKE_TURNS=causal,
+        num_warps=4, maxnreg=168,
     )  # fmt: skip
     return out
 

@@ -9,25 +9,33 @@ Source: https://arxiv.org/abs/2205.14135 (FlashAttention), https://arxiv.org/abs
 import torch
 import triton
 import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 
 @triton.jit
-def attend(acc, l_i, m_i, q, k_desc, v_desc, start, last, qk_scale, IS_MASKED: tl.constexpr, BLOCK_N: tl.constexpr):
+def attend(
+    acc, l_i, m_i, q, k_desc, v_desc, b, h_kv, start, last, n_keys, qk_scale,
+    IS_MASKED: tl.constexpr, HAS_LENS: tl.constexpr, BLOCK_N: tl.constexpr, HEAD_DIM: tl.constexpr,
+):  # fmt: skip
     """Take in the keys from `start` on: return acc, l_i and m_i, the sum, weight and largest score of each row so far.
 
     Scores are in base 2 (exp2 is what the hardware has): qk_scale is sm_scale * log2(e). acc and l_i are relative to
-    exp2(m_i). `last` is the last key that each row may see, and matters only if IS_MASKED.
+    exp2(m_i). `last` is the last key that each row may see; it and n_keys matter only if IS_MASKED.
     """
-    k = k_desc.load([start, 0])  # [BLOCK_N, HEAD_DIM]
+    # both are asked for before the first is needed: a wait between the two products would stop all warps
+    k = k_desc.load([b, h_kv, start, 0]).reshape(BLOCK_N, HEAD_DIM)
+    v = v_desc.load([b, h_kv, start, 0]).reshape(BLOCK_N, HEAD_DIM)
     qk = tl.dot(q, k.T)  # [BLOCK_M, BLOCK_N]
     if IS_MASKED:
-        qk = tl.where(start + tl.arange(0, BLOCK_N)[None, :] <= last[:, None], qk, float("-inf"))
+        keys = start + tl.arange(0, BLOCK_N)
+        qk = tl.where(keys[None, :] <= last[:, None], qk, float("-inf"))
+        if HAS_LENS:  # behind Tk a descriptor reads zeros; what a cache holds behind n_keys, times 0, might be NaN
+            v = tl.where((keys < n_keys)[:, None], v, 0.0)
     m_new = tl.maximum(m_i, tl.max(qk, axis=1) * qk_scale)
     p = tl.exp2(qk * qk_scale - m_new[:, None])
     # what was added up so far is relative to the old maximum
     alpha = tl.exp2(m_i - m_new)
     l_i = l_i * alpha + tl.sum(p, axis=1)
-    v = v_desc.load([start, 0])  # [BLOCK_N, HEAD_DIM]
     acc = tl.dot(p.to(v.dtype), v, acc * alpha[:, None])
     return acc, l_i, m_new
 
@@ -36,8 +44,8 @@ def attend(acc, l_i, m_i, q, k_desc, v_desc, start, last, qk_scale, IS_MASKED: t
 def attention_kernel(
     # inputs
     q_ptr,  # [B, Hkv * GROUP, Tq, D]
-    k_ptr,  # [B, Hkv, Tk, D]
-    v_ptr,  # [B, Hkv, Tk, D]
+    k_desc,  # [B, Hkv, Tk, D], in blocks of [1, 1, BLOCK_N, HEAD_DIM]
+    v_desc,  # likewise
     seq_lens_ptr,  # [B] int32, or None
     # output
     out_ptr,  # [B, Hkv * GROUP, Tq, D], contiguous
@@ -52,10 +60,7 @@ def attention_kernel(
     D,
     keys_per_split,  # a multiple of BLOCK_N
     qk_scale,
-    # strides; those of k and v along D are 1
     stride_qb, stride_qh, stride_qm, stride_qd,
-    stride_kb, stride_kh, stride_kn,
-    stride_vb, stride_vh, stride_vn,
     # how
     IS_CAUSAL: tl.constexpr,
     IS_SPLIT: tl.constexpr,
@@ -68,8 +73,8 @@ def attention_kernel(
     num_splits = tl.num_programs(2)
     # the last rows see the most keys: they go first, and the short ones fill the end
     pid_m = tl.num_programs(0) - 1 - tl.program_id(0)
-    b = (tl.program_id(1) // Hkv).to(tl.int64)  # int64, because it is multiplied by a stride
-    h_kv = (tl.program_id(1) % Hkv).to(tl.int64)
+    b = tl.program_id(1) // Hkv
+    h_kv = tl.program_id(1) % Hkv
     split = tl.program_id(2)
     # row r is query r // GROUP of the group's head r % GROUP
     offs_r = pid_m * BLOCK_M + tl.arange(0, BLOCK_M)
@@ -77,20 +82,15 @@ def attention_kernel(
     offs_h = h_kv * GROUP + offs_r % GROUP
     offs_d = tl.arange(0, HEAD_DIM)
     mask_q = (offs_t < Tq)[:, None] & (offs_d < D)[None, :]
-    q_ptrs = q_ptr + b * stride_qb + offs_h[:, None] * stride_qh + offs_t.to(tl.int64)[:, None] * stride_qm
+    # int64, because these are multiplied by strides
+    q_ptrs = q_ptr + b.to(tl.int64) * stride_qb
+    q_ptrs += offs_h.to(tl.int64)[:, None] * stride_qh + offs_t.to(tl.int64)[:, None] * stride_qm
     q = tl.load(q_ptrs + offs_d[None, :] * stride_qd, mask=mask_q, other=0.0)  # [BLOCK_M, HEAD_DIM]
 
     n_keys = Tk
-    if seq_lens_ptr is not None:
+    HAS_LENS: tl.constexpr = seq_lens_ptr is not None
+    if HAS_LENS:
         n_keys = tl.load(seq_lens_ptr + b)
-    # a descriptor knows where the keys end: what a block has too many of them is not read, and 0
-    rows = tl.maximum(n_keys, 1)
-    k_desc = tl.make_tensor_descriptor(
-        k_ptr + b * stride_kb + h_kv * stride_kh, [rows, D], [stride_kn, 1], [BLOCK_N, HEAD_DIM]
-    )
-    v_desc = tl.make_tensor_descriptor(
-        v_ptr + b * stride_vb + h_kv * stride_vh, [rows, D], [stride_vn, 1], [BLOCK_N, HEAD_DIM]
-    )
 
     last = tl.zeros((BLOCK_M,), tl.int32) + (n_keys - 1)  # the last key that each row sees
     seen_by_all, seen_by_any = n_keys, n_keys
@@ -111,11 +111,15 @@ def attention_kernel(
     l_i = tl.zeros((BLOCK_M,), tl.float32)
     acc = tl.zeros((BLOCK_M, HEAD_DIM), tl.float32)
     for start in range(start_n, middle_n, BLOCK_N):
-        acc, l_i, m_i = attend(acc, l_i, m_i, q, k_desc, v_desc, start, last, qk_scale, False, BLOCK_N)
+        acc, l_i, m_i = attend(
+            acc, l_i, m_i, q, k_desc, v_desc, b, h_kv, start, last, n_keys, qk_scale, False, HAS_LENS, BLOCK_N, HEAD_DIM
+        )
     for start in range(middle_n, end_n, BLOCK_N):
-        acc, l_i, m_i = attend(acc, l_i, m_i, q, k_desc, v_desc, start, last, qk_scale, True, BLOCK_N)
+        acc, l_i, m_i = attend(
+            acc, l_i, m_i, q, k_desc, v_desc, b, h_kv, start, last, n_keys, qk_scale, True, HAS_LENS, BLOCK_N, HEAD_DIM
+        )
 
-    out_row = (b * Hkv * GROUP + offs_h) * Tq + offs_t  # [BLOCK_M]
+    out_row = (b.to(tl.int64) * Hkv * GROUP + offs_h) * Tq + offs_t  # [BLOCK_M]
     if IS_SPLIT:
         part = out_row * num_splits + split
         tl.store(m_ptr + part, m_i, mask=offs_t < Tq)
@@ -197,12 +201,12 @@ def attention(
     if num_splits > 1:
         acc = torch.empty((B, Hq, Tq, num_splits, D), dtype=torch.float32, device=q.device)
         m_i, l_i = torch.empty((2, B, Hq, Tq, num_splits), dtype=torch.float32, device=q.device)
-    # descriptors that a kernel makes live in memory that Triton asks for
-    triton.set_allocator(lambda size, alignment, stream: torch.empty(size, dtype=torch.int8, device=q.device))
+    block = [1, 1, BLOCK_N, HEAD_DIM]
     attention_kernel[(row_tiles, B * Hkv, num_splits)](
-        q, k, v, seq_lens, out, acc, m_i, l_i,
+        q, TensorDescriptor.from_tensor(k, block), TensorDescriptor.from_tensor(v, block), seq_lens,
+        out, acc, m_i, l_i,
         Hkv, Tq, Tk, D, keys_per_split, sm_scale * 1.4426950408889634,
-        *q.stride(), *k.stride()[:3], *v.stride()[:3],
+        *q.stride(),
         IS_CAUSAL=causal, IS_SPLIT=num_splits > 1, GROUP=GROUP, HEAD_DIM=HEAD_DIM,
         BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, num_warps=4, num_stages=3 if HEAD_DIM <= 128 else 2,
     )  # fmt: skip

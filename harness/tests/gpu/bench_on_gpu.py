@@ -43,6 +43,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--only", nargs="*", choices=parts, default=list(parts))
     parser.add_argument("--repeat", type=int, default=30, help="how often one verdict is taken")
     parser.add_argument("--kata", nargs="*", default=[], help="katas (default: all with a bench shape)")
+    parser.add_argument("--case", nargs="*", default=[], help="bench cases of experiments (default: all)")
     args = parser.parse_args(argv)
     args.out.mkdir(parents=True, exist_ok=True)
     report: dict[str, Any] = {}
@@ -105,17 +106,25 @@ def calibrate(args: argparse.Namespace) -> dict[str, Any]:
 def experiments(args: argparse.Namespace) -> dict[str, Any]:
     """One experiment for each bench case of each kata, of kernel.py and of fast.py where there is one."""
     found: dict[str, Any] = {}
+    server = Server(cuda=True)
+    client = Client(server.folder, "cuda")
     for kata in katas(args):
         kinds = ["--solutions"] + ["--fast"] * (kata.solutions / "fast.py").is_file()
         for case in kata.spec.with_role("bench"):
+            if args.case and case.id not in args.case:
+                continue
             for kind in kinds:
+                started = time.monotonic()
                 command = [kata.slug, kind, "--case", case.id, "--predict", "none", "--records", str(args.out)]
                 naive = [str(kata.solutions / "mutants" / f"{name}.py") for name in NAIVE.get(kata.id, ())]
                 beside = [word for file in naive for word in ("--beside", file)]
-                status = bench.main(command + beside)
+                status = bench.main(command + beside, client.ask)
                 if status and beside:  # the naive version may not know this shape, or not fit into memory
-                    status = bench.main(command)
+                    status = bench.main(command, client.ask)
                 found[f"{kata.slug} {case.id} {kind}"] = status
+                print(f"-- {time.monotonic() - started:.1f} s", flush=True)
+    client.close()
+    server.close()
     return found
 
 

@@ -71,7 +71,12 @@ def main(argv: list[str] | None = None) -> int:
 
 def _family(name: str, family: zoo.Family, troubles: dict[str, str], check_only: bool):
     tensors = zoo.tensors(family, None, "cuda", lazy=False)
-    expected = family.expected(tensors).float() if family.expected else None
+    try:
+        expected = family.expected(tensors).float() if family.expected else None
+    except Exception as trouble:
+        troubles[name] = f"{type(trouble).__name__}: {str(trouble)[:300]}"
+        print(f"{name:40} {troubles[name]}", flush=True)
+        return
     for variant, calls in family.variants.items():
         key = f"{name}/{variant}"
         try:

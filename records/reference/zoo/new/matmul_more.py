@@ -6,6 +6,15 @@ import triton.language as tl
 from harness.zoo.variants import Call, Family, Tensor, Tiles
 
 
+def _allocate(size, alignment, stream):
+    import torch
+
+    return torch.empty(size, dtype=torch.int8, device="cuda" if torch.cuda.is_available() else "cpu")
+
+
+triton.set_allocator(_allocate)  # for the descriptors that special_kernel makes
+
+
 @triton.jit
 def tiled_kernel(
     a_ptr, b_ptr, c_ptr, M, N, K, stride_bk, stride_bn,
@@ -56,16 +65,36 @@ def persistent_kernel(
 
 
 @triton.jit
-def descriptor_kernel(
-    a, b, c, M, N, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, SPECIAL: tl.constexpr,
+def special_kernel(
+    a_ptr, b_ptr, c_ptr, M, N, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
-    """TMA; SPECIAL gives loads and products warps of their own."""
+    """TMA with loads and products in warps of their own; Triton 3.6 does that to descriptors made in the kernel only."""
+    a = tl.make_tensor_descriptor(a_ptr, [M, K], [K, 1], [BLOCK_M, BLOCK_K])
+    b = tl.make_tensor_descriptor(b_ptr, [N, K], [K, 1], [BLOCK_N, BLOCK_K])
+    c = tl.make_tensor_descriptor(c_ptr, [M, N], [N, 1], [BLOCK_M, BLOCK_N])
     pid = tl.program_id(0)
     tiles_m = tl.cdiv(M, BLOCK_M)
     pm = pid % tiles_m
     pn = pid // tiles_m
     acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
-    for k in tl.range(0, tl.cdiv(K, BLOCK_K), warp_specialize=SPECIAL):
+    for k in tl.range(0, tl.cdiv(K, BLOCK_K), warp_specialize=True):
+        x = a.load([pm * BLOCK_M, k * BLOCK_K])
+        y = b.load([pn * BLOCK_N, k * BLOCK_K])
+        acc = tl.dot(x, y.T, acc)
+    c.store([pm * BLOCK_M, pn * BLOCK_N], acc.to(tl.float16))
+
+
+@triton.jit
+def descriptor_kernel(
+    a, b, c, M, N, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+):  # fmt: skip
+    """TMA."""
+    pid = tl.program_id(0)
+    tiles_m = tl.cdiv(M, BLOCK_M)
+    pm = pid % tiles_m
+    pn = pid // tiles_m
+    acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    for k in range(0, tl.cdiv(K, BLOCK_K)):
         x = a.load([pm * BLOCK_M, k * BLOCK_K])
         y = b.load([pn * BLOCK_N, k * BLOCK_K])
         acc = tl.dot(x, y.T, acc)
@@ -100,10 +129,14 @@ def _half():
         constants = {"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k}
         return [Call(persistent_kernel, (programs,), ("a", "b", "c", M, N, K), constants, warps, stages)]
 
-    def tma(m, n, k, warps, stages, special=False):
+    def tma(m, n, k, warps, stages):
         tiles = (Tiles("a", (m, k)), Tiles("bt", (n, k)), Tiles("c", (m, n)), M, N, K)
-        constants = {"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k, "SPECIAL": special}
+        constants = {"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k}
         return [Call(descriptor_kernel, (triton.cdiv(M, m) * triton.cdiv(N, n),), tiles, constants, warps, stages)]
+
+    def special(m, n, k, warps, stages):
+        grid, constants = (triton.cdiv(M, m) * triton.cdiv(N, n),), {"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k}
+        return [Call(special_kernel, grid, ("a", "bt", "c", M, N, K), constants, warps, stages)]
 
     def loop(m, n, k, warps, stages, flat, programs=132):
         tiles = (Tiles("a", (m, k)), Tiles("bt", (n, k)), Tiles("c", (m, n)), M, N, K)
@@ -118,7 +151,7 @@ def _half():
         "t32x64x64_w2": tiled(32, 64, 64, 2, 3), "t128x128x64_bt": tiled(128, 128, 64, 4, 3, args=turned),
         "persist132": persistent(128, 128, 64, 132, 8, 3), "persist33": persistent(128, 128, 64, 33, 8, 3),
         "tma128x128x64": tma(128, 128, 64, 4, 3), "tma128x256x64": tma(128, 256, 64, 8, 3),
-        "tma64x64x64_s2": tma(64, 64, 64, 4, 2), "tma128x128x64_special": tma(128, 128, 64, 4, 3, True),
+        "tma64x64x64_s2": tma(64, 64, 64, 4, 2), "tma128x128x64_special": special(128, 128, 64, 4, 3),
         "tma_loop": loop(128, 128, 64, 8, 3, False), "tma_loop_flat": loop(128, 256, 64, 8, 3, True),
     }  # fmt: skip
     small = 0.1  # so that sums of float16 products keep their digits
@@ -138,7 +171,7 @@ def _eight():
 
     def tma(m, n, k, warps, stages):
         tiles = (Tiles("a", (m, k)), Tiles("bt", (n, k)), Tiles("c", (m, n)), M, N, K)
-        constants = {"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k, "SPECIAL": False}
+        constants = {"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k}
         return [Call(descriptor_kernel, (triton.cdiv(M, m) * triton.cdiv(N, n),), tiles, constants, warps, stages)]
 
     def tiled(m, n, k, warps, stages):
