@@ -38,7 +38,7 @@ def experiment(job: Job, beside: Mapping[str, str] | None = None) -> dict[str, A
     file = job.file
     try:
         entry = _entry(job, file)
-        sets = [tuple(map_tensors(a, lambda t: t.to(timing.DEVICE).clone()) for a in full) for _ in range(2)]
+        sets = [tuple(map_tensors(a, gpu_child.moved) for a in full) for _ in range(2)]
 
         def call(i: int) -> None:
             last[i] = entry(*sets[i])

@@ -44,7 +44,7 @@ class Guards:
     def place(self, name: str, like: torch.Tensor, copy: bool) -> torch.Tensor:
         """Return a tensor on the GPU with the shape and strides of ``like`` inside guard bands."""
         nbytes = span_bytes(like)
-        raw = torch.empty(nbytes + 2 * GUARD + 16, dtype=torch.uint8, device="cuda")
+        raw = torch.empty(nbytes + 2 * GUARD + 16, dtype=torch.uint8, device=timing.DEVICE)
         if nbytes <= 2**28:
             raw.fill_(_GUARD_BYTE)
         else:  # untouched memory between far apart elements stays as it is
@@ -68,6 +68,11 @@ class Guards:
             if bool((raw[end:] != _GUARD_BYTE).any()):
                 return f"a store went to memory behind the end of {name}"
         return ""
+
+
+def moved(like: torch.Tensor) -> torch.Tensor:
+    """Return a copy of ``like`` on the GPU with its strides and its alignment; `.to` would close the gaps of a slice."""
+    return Guards().place("an input", like, copy=True)
 
 
 def _fill_view(out: torch.Tensor, values: torch.Tensor) -> None:
@@ -128,7 +133,7 @@ def time_calls(job: Job) -> dict[str, Any]:
         if str(job.file) not in _modules:
             _modules[str(job.file)] = load_source(job.file, f"kata_{job.spec.id}")
         entry = find_entry(_modules[str(job.file)], job.spec.entry, job.spec.names)
-        sets = [tuple(map_tensors(a, lambda t: t.to(timing.DEVICE).clone()) for a in full) for _ in range(2)]
+        sets = [tuple(map_tensors(a, moved) for a in full) for _ in range(2)]
         last: list[Any] = [None, None]
 
         def caller(i: int) -> Callable[[], None]:

@@ -199,3 +199,13 @@ def test_the_simulated_and_the_real_device_offer_the_same():
         }
 
     assert public("measured/simgpu.py", "Device") == public("measured/cuda_device.py", "CudaDevice")
+
+
+@pytest.mark.parametrize("layout", ["contiguous", "transposed", "sliced", "strided", "expanded", "offset"])
+def test_what_is_timed_lies_in_memory_as_the_case_says(gpu, layout):
+    """`.to(device)` closes the gaps of a slice, and the time would be that of another kata."""
+    x = make_view((6, 10), torch.bfloat16, layout, lazy=False)
+    x[:, 0] = 1.0
+    moved = gpu_child.moved(x)
+    assert (moved.stride(), moved.data_ptr() % 16) == (x.stride(), x.data_ptr() % 16)
+    assert torch.equal(moved.isnan(), x.isnan()) and torch.equal(moved[:, 0], x[:, 0])

@@ -35,11 +35,12 @@ def dequantize_nf4_kernel(
     byte = tl.load(packed_ptr + offs, mask=mask, other=0)  # [BLOCK]
     hi = tl.load(code_ptr + (byte >> 4).to(tl.int32))  # [BLOCK]
     lo = tl.load(code_ptr + (byte & 0xF).to(tl.int32))  # [BLOCK]
-    # both elements of a byte share one absmax, since blocks have even sizes
-    block = offs // (BLOCKSIZE // 2)
-    absmax = tl.load(absmax_ptr + block, mask=mask, other=0)  # [BLOCK]
+    # both elements of a byte share one absmax, since blocks have even sizes. Bytes past the end take the last one: with
+    # a mask of their own they could differ, and the compiler would look each byte's absmax up instead of each block's
+    block = tl.minimum(offs // (BLOCKSIZE // 2), (n_bytes - 1) // (BLOCKSIZE // 2))  # [BLOCK]
+    absmax = tl.load(absmax_ptr + block)  # [BLOCK]
     if code2_ptr is not None:
-        absmax2 = tl.load(absmax2_ptr + block // BLOCKSIZE2, mask=mask, other=0.0)  # [BLOCK]
+        absmax2 = tl.load(absmax2_ptr + block // BLOCKSIZE2)  # [BLOCK]
         absmax = tl.load(code2_ptr + absmax.to(tl.int32)) * absmax2 + tl.load(offset_ptr)
     # interleaved first, so that one store covers neighbouring addresses
     out = tl.interleave(hi * absmax, lo * absmax).to(out_ptr.dtype.element_ty)  # [2 * BLOCK]

@@ -162,32 +162,6 @@ def clear(v_smem, v_full, step, first_key, n_keys, D: gl.constexpr, BLOCK_N: gl.
 
 
 @gluon.jit
-def first_scores(
-    q, k_smem, k_full, k_empty, step, first_row, first_key, n_keys, Tq, IS_CAUSAL: gl.constexpr,
-    BLOCK_N: gl.constexpr, S: gl.constexpr,
-):  # fmt: skip
-    """Return the scores of a block that may need a mask, when they are done."""
-    place = step % STAGES
-    mbarrier.wait(k_full.index(place), (step // STAGES) & 1)
-    zeros = gl.zeros((ROWS, BLOCK_N), gl.float32, S)
-    s = warpgroup_mma(q, k_smem.index(place).permute((1, 0)), zeros, use_acc=False, is_async=True)
-    s = warpgroup_mma_wait(0, deps=(s,))
-    mbarrier.arrive(k_empty.index(place), count=1)
-    return hide(s, first_row, first_key, n_keys, Tq, IS_CAUSAL, BLOCK_N, S)
-
-
-@gluon.jit
-def last_values(o, p, v_smem, v_full, v_empty, step):
-    """Return o with the weights p times the values of this step, when that is done."""
-    place = step % STAGES
-    mbarrier.wait(v_full.index(place), (step // STAGES) & 1)
-    o = warpgroup_mma(p, v_smem.index(place), o, is_async=True)
-    o = warpgroup_mma_wait(0, deps=(o,))
-    mbarrier.arrive(v_empty.index(place), count=1)
-    return o
-
-
-@gluon.jit
 def compute(
     out_desc, out_ptr, seq_lens_ptr, q_smem, k_smem, v_smem, out_smem, q_full, q_empty, k_full, k_empty, v_full,
     v_empty, turn, Hq, Tq, Tk, num_pid_m, num_visits, qk_scale, WARPGROUP: gl.constexpr, HAS_LENS: gl.constexpr,
@@ -216,28 +190,18 @@ def compute(
             m_i = gl.full((ROWS,), LOWEST, gl.float32, gl.SliceLayout(1, S))
             l_i = gl.zeros((ROWS,), gl.float32, gl.SliceLayout(1, S))
             o = gl.zeros((ROWS, D), gl.float32, OUT)
-            if IS_CAUSAL:
-                # of the blocks that need a mask all but one, without overlap: there are some only where the lengths
-                # of queries and keys do not fit the tiles
-                for _ in range(num_masked - 1):
-                    if HAS_LENS:
-                        clear(v_smem, v_full, step, key, n_keys, D, BLOCK_N)
-                    s = first_scores(
-                        q, k_smem, k_full, k_empty, step, first_row, key, n_keys, Tq, IS_CAUSAL, BLOCK_N, S
-                    )  # fmt: skip
-                    weights, alpha, l_i, m_i = weigh(s, l_i, m_i, qk_scale)
-                    o = o * gl.convert_layout(alpha, gl.SliceLayout(1, OUT))[:, None]
-                    p = gl.convert_layout(weights.to(DTYPE), P)
-                    o = last_values(o, p, v_smem, v_full, v_empty, step)
-                    key -= BLOCK_N
-                    step += 1
-            if HAS_LENS:
-                clear(v_smem, v_full, step, key, n_keys, D, BLOCK_N)
-            s = first_scores(q, k_smem, k_full, k_empty, step, first_row, key, n_keys, Tq, IS_CAUSAL, BLOCK_N, S)
-            weights, alpha, l_i, m_i = weigh(s, l_i, m_i, qk_scale)
-            o = o * gl.convert_layout(alpha, gl.SliceLayout(1, OUT))[:, None]
+            # the last block of keys, which may need a mask, on its own: there are no weights to multiply yet
+            clear(v_smem, v_full, step, key, n_keys, D, BLOCK_N)
+            place = step % STAGES
+            mbarrier.wait(k_full.index(place), (step // STAGES) & 1)
+            zeros = gl.zeros((ROWS, BLOCK_N), gl.float32, S)
+            s = warpgroup_mma(q, k_smem.index(place).permute((1, 0)), zeros, use_acc=False, is_async=True)
+            s = warpgroup_mma_wait(0, deps=(s,))
+            mbarrier.arrive(k_empty.index(place), count=1)
+            s = hide(s, first_row, key, n_keys, Tq, IS_CAUSAL, BLOCK_N, S)
+            weights, _, l_i, m_i = weigh(s, l_i, m_i, qk_scale)
             p = gl.convert_layout(weights.to(DTYPE), P)
-            for _ in range(gl.maximum(num_masked, 1), num_blocks):
+            for block in range(1, num_blocks):
                 # issue the scores of the next block, multiply the weights p of this one, and take the new scores in
                 place = step % STAGES
                 ahead = (step + 1) % STAGES
@@ -254,6 +218,9 @@ def compute(
                 # one product may still be under way: that of the weights, which the exponentials do not need
                 s = warpgroup_mma_wait(1, deps=(s,))
                 mbarrier.arrive(k_empty.index(ahead), count=1)
+                if IS_CAUSAL:
+                    if block < num_masked:
+                        s = hide(s, first_row, key - block * BLOCK_N, n_keys, Tq, IS_CAUSAL, BLOCK_N, S)
                 weights, alpha, l_i, m_i = weigh(s, l_i, m_i, qk_scale)
                 if TAKE_TURNS:
                     # long over; but ptxas moves the wait below up only as far as here, behind the exponentials
@@ -265,7 +232,11 @@ def compute(
                 step += 1
             mbarrier.arrive(q_empty.index(q_place), count=1)
             tile += 1
-            o = last_values(o, p, v_smem, v_full, v_empty, step)
+            place = step % STAGES
+            mbarrier.wait(v_full.index(place), (step // STAGES) & 1)
+            o = warpgroup_mma(p, v_smem.index(place), o, is_async=True)
+            o = warpgroup_mma_wait(0, deps=(o,))
+            mbarrier.arrive(v_empty.index(place), count=1)
             step += 1
             share = 1.0 / gl.where(l_i == 0.0, 1.0, l_i)
             out = (o * gl.convert_layout(share, gl.SliceLayout(1, OUT))[:, None]).to(DTYPE)
@@ -284,7 +255,8 @@ def compute(
     tma.store_wait(0)
 
 
-@gluon.jit
+# one compiled kernel for all sizes: it takes seconds, and nothing is won by knowing them
+@gluon.jit(do_not_specialize=["Hq", "Tq", "Tk", "num_pid_m", "num_visits"])
 def attention_kernel(
     q_desc,  # [B * Hq * Tq, D]
     k_desc,  # [B * Hkv * Tk, D]
