@@ -9,24 +9,28 @@ Source: https://arxiv.org/abs/2205.14135 (FlashAttention), https://arxiv.org/abs
 import torch
 import triton
 import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 
 @triton.jit
-def attend(acc, l_i, m_i, q, k_desc, v_desc, start, last, qk_scale, IS_MASKED: tl.constexpr, BLOCK_N: tl.constexpr):
+def attend(
+    acc, l_i, m_i, q, k_desc, v_desc, b, h_kv, start, last, n_keys, qk_scale,
+    IS_MASKED: tl.constexpr, HAS_LENS: tl.constexpr, BLOCK_N: tl.constexpr, HEAD_DIM: tl.constexpr,
+):  # fmt: skip
     """Take in the keys from `start` on: return acc, l_i and m_i, the sum, weight and largest score of each row so far.
 
     Scores are in base 2 (exp2 is what the hardware has): qk_scale is sm_scale * log2(e). acc and l_i are relative to
-    exp2(m_i). `last` is the last key that each row may see, and matters only if IS_MASKED.
+    exp2(m_i). `last` is the last key that each row may see; it and n_keys matter only if IS_MASKED.
     """
-    # TODO(1/4, ~11 lines): this function returns that
+    # TODO(1/4, ~14 lines): this function returns that
 
 
 @triton.jit
 def attention_kernel(
     # inputs
     q_ptr,  # [B, Hkv * GROUP, Tq, D]
-    k_ptr,  # [B, Hkv, Tk, D]
-    v_ptr,  # [B, Hkv, Tk, D]
+    k_desc,  # [B, Hkv, Tk, D], in blocks of [1, 1, BLOCK_N, HEAD_DIM]
+    v_desc,  # likewise
     seq_lens_ptr,  # [B] int32, or None
     # output
     out_ptr,  # [B, Hkv * GROUP, Tq, D], contiguous
@@ -36,10 +40,7 @@ def attention_kernel(
     Tk,
     D,
     qk_scale,
-    # strides; those of k and v along D are 1
     stride_qb, stride_qh, stride_qm, stride_qd,
-    stride_kb, stride_kh, stride_kn,
-    stride_vb, stride_vh, stride_vn,
     # how
     IS_CAUSAL: tl.constexpr,
     GROUP: tl.constexpr,  # query heads for each KV head
@@ -48,7 +49,7 @@ def attention_kernel(
     BLOCK_N: tl.constexpr,
 ):  # fmt: skip
     """BLOCK_M rows of the queries of one KV head, over the keys of one split."""
-    # TODO(2/4, ~35 lines): q holds this program's rows, and it is known which keys they may see and where those lie
+    # TODO(2/4, ~28 lines): q holds this program's rows, and it is known which keys they may see
 
     # from the lowest finite number, because -inf - -inf would be NaN in rows that see nothing
     m_i = tl.full((BLOCK_M,), -3.4028234663852886e38, tl.float32)

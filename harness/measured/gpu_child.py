@@ -71,7 +71,7 @@ class Guards:
 
 
 def moved(like: torch.Tensor) -> torch.Tensor:
-    """Return a copy of ``like`` on the GPU with its strides and its alignment; `.to` would close the gaps of a slice."""
+    """Return a copy of ``like`` on the GPU with its strides and alignment; `.to` would close a slice's gaps."""
     return Guards().place("an input", like, copy=True)
 
 

@@ -82,8 +82,11 @@ def copy_of(bytes_moved: int) -> Callable[[], Any]:
 
 
 def matmul_of(flop: int, dtype: torch.dtype) -> tuple[Callable[[], Any], float]:
-    """Return torch's product of two square matrices of about ``flop``, and what its time is to be multiplied with."""
-    n = min(16384, max(1024, round((flop / 2) ** (1 / 3) / 256) * 256))
+    """Return torch's product of two square matrices of about ``flop``, and what its time is to be multiplied with.
+
+    At least 4096 cubed: of smaller ones many sizes leave half of the GPU idle in the last wave, which is no limit.
+    """
+    n = min(16384, max(4096, round((flop / 2) ** (1 / 3) / 1024) * 1024))
     a, b = (torch.randn(n, n, device=DEVICE).to(dtype) for _ in range(2))
     return lambda: a @ b, flop / (2 * n**3)
 

@@ -8,7 +8,6 @@ import torch
 import triton
 import triton.language as tl
 
-
 LOG2_E = tl.constexpr(1.4426950408889634)
 
 

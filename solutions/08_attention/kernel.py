@@ -212,6 +212,6 @@ def attention(
     )  # fmt: skip
     if num_splits > 1:
         combine_kernel[(B * Hq * Tq,)](
-            acc, m_i, l_i, out, num_splits, D, HEAD_DIM=HEAD_DIM, SPLITS=triton.next_power_of_2(num_splits)
+            acc, m_i, l_i, out, num_splits, D, HEAD_DIM=HEAD_DIM, SPLITS=triton.next_power_of_2(num_splits), num_warps=1
         )
     return out

@@ -68,7 +68,7 @@ def persistent_kernel(
 def special_kernel(
     a_ptr, b_ptr, c_ptr, M, N, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
-    """TMA with loads and products in warps of their own; Triton 3.6 does that to descriptors made in the kernel only."""
+    """TMA, loads and products in warps of their own; Triton 3.6 does that to descriptors made in the kernel only."""
     a = tl.make_tensor_descriptor(a_ptr, [M, K], [K, 1], [BLOCK_M, BLOCK_K])
     b = tl.make_tensor_descriptor(b_ptr, [N, K], [K, 1], [BLOCK_N, BLOCK_K])
     c = tl.make_tensor_descriptor(c_ptr, [M, N], [N, 1], [BLOCK_M, BLOCK_N])
