@@ -118,8 +118,7 @@ def lines(done: Experiment, device: Device | None) -> list[str]:
     if gone and measured["trusted"]:
         out.append(f"left out: {len(gone)} rounds ({'; '.join(sorted(set(gone)))})")
     elif gone:
-        out.append(f"not trusted: {len(gone)} rounds were disturbed ({'; '.join(sorted(set(gone)))}), too many to "
-                   "leave them out; run it again on an idle GPU")  # fmt: skip
+        out.append(_untrusted(gone))
     clocks = [c for c in measured["sm_mhz"] if c]
     if clocks:
         out.append(f"clock: {min(clocks)} to {max(clocks)} MHz")
@@ -134,6 +133,20 @@ def lines(done: Experiment, device: Device | None) -> list[str]:
         word = "as predicted" if 0.95 <= off <= 1.05 else f"{off:.2f} times your prediction: why?"
         out.append(f"prediction: {done.prediction:.2f}, {word}")
     return out
+
+
+def _untrusted(gone: list[str]) -> str:
+    """Say what it means that so many rounds were disturbed."""
+    why = sorted(set(gone))
+    if why == ["throttled: power limit"]:
+        return (
+            f"clock: the power limit held it down in {len(gone)} rounds, too many to leave them out; all ran under it "
+            "in turns, so the share holds, and the times are those of that clock"
+        )
+    return (
+        f"not trusted: {len(gone)} rounds were disturbed ({'; '.join(why)}), too many to leave them out; run it again "
+        "on an idle GPU"
+    )
 
 
 def on_gpu(request: dict[str, Any]) -> dict[str, Any]:

@@ -265,3 +265,11 @@ def test_calibrate_without_a_gpu(monkeypatch, capsys):
     assert capsys.readouterr().err == calibration.NEEDED + "\n"
     with pytest.raises(KataError):
         calibration.main(None, None)
+
+
+def test_a_clock_that_the_power_limit_held_down_throughout_is_said_and_the_share_holds(run):
+    answer = facts(discarded=[(i, "throttled: power limit") for i in range(35)], trusted=False)
+    _, out, _, _ = run("softmax", "--solutions", "--predict", "none", answer=answer)
+
+    assert "clock: the power limit held it down in 35 rounds" in out
+    assert "not trusted" not in out
