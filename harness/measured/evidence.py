@@ -44,7 +44,7 @@ def table(found: Iterable[Experiment], root: Path = ROOT) -> str:
     lines = ["| kata, shape | kernel | median | of the limit | times as fast as |", "|---|---|--:|--:|---|"]
     for one in found:
         r, file = one.result(), Path(one.file)
-        others = ", ".join(f"{name} {times:.2f}" for name, times in r["times_as_fast_as"].items())
+        others = ", ".join(f"{name} {times:,.{2 * (times < 10)}f}" for name, times in r["times_as_fast_as"].items())
         mark = "" if (root / file).is_file() and sha256(root / file) == one.source else " (since changed)"
         lines.append(
             f"| {one.slug}, {one.case['id']} | `{file.name}`{mark} | {r['median_s'] * 1e6:,.1f} us | "
