@@ -20,7 +20,7 @@ BASE = Experiment(
         "environment": {"gpu": "NVIDIA H200", "torch": "2.11", "triton": "3.6.0", "driver": "580"},
     },
 )  # fmt: skip
-ROW = "| 01_blocks, large | `kernel.py`{} | 250.0 us | 0.960 of a copy | torch 1.20, naive 10.00 |"
+ROW = "| 01_blocks, large | `kernel.py`{} | 250.0 us | 0.960 of a copy | torch 1.20, naive 10 |"
 
 
 @pytest.fixture
