@@ -40,9 +40,15 @@ def test_the_readme_says_what_the_kept_rows_say():
 
 
 def test_the_kept_rows_are_those_of_the_zoo():
-    measured = {(v.family, v.name): v.seconds for v in data.variants()}
+    """Of every table; of the last one, what was said at first sight as well."""
+    tables = [data.variants(table) for table in modelcheck.TABLES]
+    measured = {(v.family, v.name): v.seconds for of in tables for v in of}
     for version, rows in kept.read().items():
         assert {(r.family, r.variant): r.measured for r in rows} == pytest.approx(measured, rel=1e-5), version
+        assert [r.variant for r in rows if not r.known] == ["tma128x128x64_special"]
+    last = {(v.family, v.name): v.seconds for v in tables[-1]}
+    for version, rows in kept.read(name=kept.FIRST_SIGHT).items():
+        assert {(r.family, r.variant): r.measured for r in rows} == pytest.approx(last, rel=1e-5), version
 
 
 @pytest.mark.parametrize("sets", [("D", "H1"), ("L",), ("D", "H1", "L")])
@@ -90,8 +96,28 @@ def test_what_cannot_be_modelled_is_a_line_and_no_trace(monkeypatch, capsys):
 def test_an_answer_that_failed_is_no_row():
     variant = data.variants()[0]
 
-    with pytest.raises(NoModel, match="no ptxas"):
+    with pytest.raises(modelcheck.Broken, match="no ptxas"):
         modelcheck._row(variant, {"failed": "no ptxas"}, {}, None)
+
+
+def test_a_kernel_that_the_model_says_nothing_about_is_undecided(monkeypatch, tmp_path, capsys):
+    def silent(*_):
+        raise NoModel("k uses something")
+
+    variant = data.variants()[0]
+    monkeypatch.setattr(modelcheck.model, "estimate", silent)
+    unknown = modelcheck._row(variant, {}, {"runs": []}, None)
+    rows = [Row("add", "good", 1e-4, 1e-4), unknown]
+    found = score(rows)
+
+    assert (found.count, found.unknown, found.decided, found.agree, found.error) == (2, 1, 0.5, 1.0, 1.0)
+    assert modelcheck.variant_lines(rows)[-1].endswith("us not modelled")
+    kept.write(rows, "3.9.0", tmp_path)
+    assert [r.known for r in kept.read(tmp_path)["3.9.0"]] == [True, False]
+    assert "| add | 2, 1 not modelled | 1.00x | 50.0% |" in kept.readme_block(kept.read(tmp_path), find_device("H200"), {})
+    monkeypatch.setattr(modelcheck, "evaluate", lambda chosen, device: (rows, []))
+    assert modelcheck.main(["add"]) == 0
+    assert capsys.readouterr().out.endswith(f"not modelled: add/{variant.name}: k uses something\n")
 
 
 def test_the_table_marks_what_falls_on_the_other_side_of_the_gate():

@@ -16,7 +16,9 @@ from harness.zoo.scores import BAND, GATE, Row, Scores, score
 
 FOLDER = ROOT / "records" / "reference" / "zoo"
 README = ROOT / "README.md"
-SETS = {"known": ("D", "H1"), "timed later": ("L",)}  # while the model was written
+SETS = {"known": ("D", "H1"), "timed later": ("L",), "timed last": ("N",)}  # while the model was written
+# what the model said about kernels when it had not seen their times, and no change since then touches
+FIRST_SIGHT = "first_sight"
 _COLUMNS = ("set", "family", "variant", "measured_us", "modelled_us", "binds")
 _BLOCK = re.compile(r"(<!-- model -->\n).*?(<!-- /model -->)", re.DOTALL)
 
@@ -33,7 +35,7 @@ def write(rows: Sequence[Row], triton: str, folder: Path = FOLDER) -> Path:
         table = csv.writer(text, lineterminator="\n")
         table.writerow(_COLUMNS)
         for r in rows:
-            table.writerow([r.set, r.family, r.variant, _us(r.measured), _us(r.modelled), r.binds])
+            table.writerow([r.set, r.family, r.variant, _us(r.measured), _us(r.modelled) if r.known else "", r.binds])
     return path
 
 
@@ -41,21 +43,25 @@ def _us(seconds: float) -> str:
     return f"{seconds * 1e6:.6g}"
 
 
-def read(folder: Path = FOLDER) -> dict[str, list[Row]]:
-    """Return the kept rows by Triton version, the oldest first."""
+def read(folder: Path = FOLDER, name: str = "modelled") -> dict[str, list[Row]]:
+    """Return the kept rows by Triton version, the oldest first; ``name`` may be FIRST_SIGHT."""
     found = {}
-    for path in sorted(folder.glob("modelled_triton_*.csv")):
+    for path in sorted(folder.glob(f"{name}_triton_*.csv")):
         with path.open(newline="", encoding="utf-8") as text:
-            found[path.stem.removeprefix("modelled_triton_")] = [
-                Row(r["family"], r["variant"], float(r["measured_us"]) * 1e-6, float(r["modelled_us"]) * 1e-6,
-                    r["binds"], r["set"])
+            found[path.stem.removeprefix(f"{name}_triton_")] = [
+                Row(r["family"], r["variant"], float(r["measured_us"]) * 1e-6,
+                    float(r["modelled_us"] or "nan") * 1e-6, r["binds"], r["set"])
                 for r in csv.DictReader(text)
             ]  # fmt: skip
     return found
 
 
-def readme_block(kept: dict[str, list[Row]], device: Device) -> str:
-    """Return what README.md says about the model's accuracy: where the times are from, and two tables."""
+def readme_block(kept: dict[str, list[Row]], device: Device, first: dict[str, list[Row]] | None = None) -> str:
+    """Return what README.md says about the model's accuracy: where the times are from, and two tables.
+
+    ``first``: what it said at first sight, for rows of their own; by default what is kept of that.
+    """
+    first = read(name=FIRST_SIGHT) if first is None else first
     rows = max(kept.values(), key=len)
     families = list(dict.fromkeys(r.family for r in rows))
     columns = ("compiled by", "kernels", "error", "undecided", "passed, but slow", "failed, but fast", "in order",
@@ -63,13 +69,19 @@ def readme_block(kept: dict[str, list[Row]], device: Device) -> str:
     lines = [
         f"{len(rows)} kernels of {len(families)} families, good ones and bad ones, were timed on one machine "
         f"({device.measured_on}). Pass means {GATE:.0%} of the best of its family; a modelled share within "
-        f"{BAND * 100:.0f} points of that is undecided. What is wrong is counted among the decided.",
+        f"{BAND * 100:.0f} points of that is undecided, and so is what is not modelled. What is wrong is counted among the decided.",
         "",
         *_table(
             columns,
             [
                 _cells(f"Triton {version}, {words}", score(chosen))
                 for version, of in kept.items()
+                for words, sets in SETS.items()
+                if (chosen := [r for r in of if r.set in sets])
+            ]
+            + [
+                _cells(f"Triton {version}, {words}, at first sight", score(chosen))
+                for version, of in first.items()
                 for words, sets in SETS.items()
                 if (chosen := [r for r in of if r.set in sets])
             ],
@@ -99,7 +111,7 @@ def _cells(name: str, s: Scores) -> list[str]:
         return f"{len(names)} of {decided}" if names else "0"
 
     return [
-        name, f"{s.count}", f"{s.error:.2f}x", f"{1 - s.decided:.1%}", wrong(s.false_pass), wrong(s.false_fail),
+        name, f"{s.count}" + (f", {s.unknown} not modelled" if s.unknown else ""), f"{s.error:.2f}x", f"{1 - s.decided:.1%}", wrong(s.false_pass), wrong(s.false_fail),
         f"{s.ordered:.1%}", f"{s.worst_pass:.2f} of the best",
     ]  # fmt: skip
 

@@ -6,6 +6,7 @@ python -m harness.zoo.modelcheck [FAMILY …] [--gpu H200] [--sets D,H1] [--svg 
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,8 +23,12 @@ from harness.zoo.scores import Row, Scores, score, shares
 TABLES = (zoodata.FOLDER / "h200.csv", zoodata.FOLDER / "new" / "h200.csv")
 
 
+class Broken(Exception):
+    """A variant could not be compiled, read or traced here; the message is one sentence."""
+
+
 def main(argv: list[str] | None = None) -> int:
-    """Print the tables. Returns 1 when a variant could not be modelled."""
+    """Print the tables. Returns 1 when a variant could not be compiled, read or traced."""
     parser = argparse.ArgumentParser(prog="nox -s model --", description="The model against the recorded zoo.")
     parser.add_argument("families", nargs="*", help="families, or family/variant (default: all)")
     parser.add_argument("--gpu", default="H200", help="whose recorded times (default: H200)")
@@ -44,7 +49,8 @@ def main(argv: list[str] | None = None) -> int:
         return 1
     if not args.brief and rows:
         print("\n".join([*variant_lines(rows), ""]))
-    print("\n".join([*(score_lines(rows) if rows else []), *(f"not modelled: {f}" for f in failed)]))
+    silent = [*(f"{r.family}/{r.variant}: {r.why}" for r in rows if not r.known), *failed]
+    print("\n".join([*(score_lines(rows) if rows else []), *(f"not modelled: {f}" for f in silent)]))
     if args.svg and rows:
         args.svg.write_text(log_log(rows), encoding="utf-8")
     if args.write and rows and not failed:
@@ -68,13 +74,13 @@ def _wanted(variant: zoodata.Variant, args: argparse.Namespace) -> bool:
 
 
 def evaluate(chosen: Sequence[zoodata.Variant], device: Device) -> tuple[list[Row], list[str]]:
-    """Return a row for each variant, and a sentence for each that could not be modelled."""
+    """Return a row for each variant, and a sentence for each about which there are no facts or no trace."""
     rows, failed = [], []
     with zoodata.Source(device) as source:
         for variant, compiled, traced in zoodata.all_of(source, list(chosen)):
             try:
                 rows.append(_row(variant, compiled, traced, device))
-            except model.NoModel as error:
+            except Broken as error:
                 failed.append(f"{variant.family}/{variant.name}: {error}")
     return rows, failed
 
@@ -82,8 +88,11 @@ def evaluate(chosen: Sequence[zoodata.Variant], device: Device) -> tuple[list[Ro
 def _row(variant: zoodata.Variant, compiled: dict[str, Any], traced: dict[str, Any], device: Device) -> Row:
     for answer in (compiled, traced):
         if "failed" in answer:
-            raise model.NoModel(answer["failed"])
-    found = model.estimate(compiled, traced["runs"], device)
+            raise Broken(answer["failed"])
+    try:
+        found = model.estimate(compiled, traced["runs"], device)
+    except model.NoModel as error:
+        return Row(variant.family, variant.name, variant.seconds, math.nan, set=variant.set, why=str(error))
     return Row(
         variant.family, variant.name, variant.seconds, found.seconds, found.binds, variant.set,
         {k: v * 1e6 for k, v in found.bars().items()},
@@ -94,6 +103,9 @@ def variant_lines(rows: Sequence[Row]) -> list[str]:
     """Return the table: each variant, measured and modelled, with its shares and what binds it."""
     lines = ["family     variant                 measured    modelled  ratio  share  model  binds"]
     for row, measured, modelled in shares(rows):
+        if not row.known:
+            lines.append(f"{row.family:10} {row.variant:22} {row.measured * 1e6:9.1f}us not modelled")
+            continue
         mark = "*" if (measured >= 0.7) != (modelled >= 0.7) else " "
         lines.append(
             f"{row.family:10} {row.variant:22} {row.measured * 1e6:9.1f}us {row.modelled * 1e6:9.1f}us  "

@@ -14,6 +14,7 @@ SPREAD = 1.25  # the band around the diagonal
 
 def log_log(rows: Sequence[Row], title: str = "Modelled against measured") -> str:
     """Return an SVG: one dot a variant, the diagonal, and a band of a factor of 1.25 on either side."""
+    rows = [r for r in rows if r.known]
     times = [t for r in rows for t in (r.measured, r.modelled)]
     low, high = math.floor(math.log10(min(times))), math.ceil(math.log10(max(times)))
 

@@ -13,7 +13,10 @@ APART = 1.1  # two kernels whose times differ by more have an order
 
 @dataclass(frozen=True)
 class Row:
-    """One variant: seconds measured and modelled; ``binds`` is what the model says it waits for."""
+    """One variant: seconds measured and modelled; ``binds`` is what the model says it waits for.
+
+    ``modelled`` is nan for a kernel that the model says nothing about; ``why`` is the sentence that says why not.
+    """
 
     family: str
     variant: str
@@ -22,6 +25,12 @@ class Row:
     binds: str = ""
     set: str = ""
     terms: dict[str, float] = field(default_factory=dict)
+    why: str = ""
+
+    @property
+    def known(self) -> bool:
+        """Whether the model says anything about it."""
+        return not math.isnan(self.modelled)
 
     @property
     def ratio(self) -> float:
@@ -34,15 +43,17 @@ class Scores:
     """What a set of rows comes to.
 
     Attributes:
+        unknown: of ``count``, those that are not modelled: they are undecided, and in no other figure.
         error: geometric mean of the factor between modelled and measured, at least 1.
         bias: geometric mean of modelled over measured.
         ordered: of pairs of one family more than APART apart, the share that the model orders alike.
-        agree: of all, the share with the same side of the gate; decided: the share that is not undecided.
+        agree: of the modelled ones, the share with the same side of the gate; decided: the share that is not undecided.
         false_pass, false_fail: decided ones on the wrong side.
         worst_pass: the smallest measured share among those that pass, 1 for none.
     """
 
     count: int
+    unknown: int
     error: float
     bias: float
     ordered: float
@@ -66,17 +77,19 @@ def score(rows: Sequence[Row], gate: float = GATE, band: float = BAND) -> Scores
     """Return the scores of ``rows``. Raises ValueError for none."""
     if not rows:
         raise ValueError("no rows to score")
-    logs = [math.log(r.ratio) for r in rows]
+    logs = [math.log(r.ratio) for r in rows if r.known]
     pairs = list(shares(rows))
-    clear = [(r, a, b) for r, a, b in pairs if abs(b - gate) > band]
+    known = [p for p in pairs if not math.isnan(p[2])]
+    clear = [(r, a, b) for r, a, b in known if abs(b - gate) > band]
     name = "{0.family}/{0.variant}".format
     passed = [a for _, a, b in clear if b > gate]
     return Scores(
         count=len(rows),
-        error=math.exp(sum(map(abs, logs)) / len(logs)),
-        bias=math.exp(sum(logs) / len(logs)),
+        unknown=len(rows) - len(logs),
+        error=math.exp(sum(map(abs, logs)) / max(1, len(logs))),
+        bias=math.exp(sum(logs) / max(1, len(logs))),
         ordered=_ordered(rows),
-        agree=sum((a >= gate) == (b >= gate) for _, a, b in pairs) / len(pairs),
+        agree=sum((a >= gate) == (b >= gate) for _, a, b in known) / max(1, len(known)),
         decided=len(clear) / len(pairs),
         false_pass=tuple(name(r) for r, a, b in clear if b > gate > a),
         false_fail=tuple(name(r) for r, a, b in clear if b < gate <= a),
@@ -86,6 +99,7 @@ def score(rows: Sequence[Row], gate: float = GATE, band: float = BAND) -> Scores
 
 def _ordered(rows: Sequence[Row]) -> float:
     right = total = 0
+    rows = [r for r in rows if r.known]
     for i, a in enumerate(rows):
         for b in rows[:i]:
             if a.family == b.family and max(a.measured, b.measured) > APART * min(a.measured, b.measured):
