@@ -21,7 +21,7 @@ from harness.compiled.sassvalue import MASK, Value, operand
 from harness.compiled.walk import Walk
 
 BANKS, WORD = 32, 4
-SHARED = ("LDS", "STS", "LDSM", "STSM", "ATOMS")
+SHARED = ("LDS", "STS", "LDSM", "STSM", "ATOMS", "LDGSTS")  # LDGSTS copies to its first address
 ROUNDS = 2  # of a loop that are followed: the first may be a special case
 MOST_VISITS = 4_000  # blocks entered for one warp
 _ADDRESS = re.compile(r"\[([^\]]*)\]")

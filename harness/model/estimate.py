@@ -252,7 +252,8 @@ def _simulated(facts, executed, moved: Traffic, device: Device, c: Constants, pr
         first, of = turn.get(id(instruction), (0, 1))
         dram = min(1.0, max(0.0, reach.dram * of - first))
         l2 = min(1.0 - dram, max(0.0, (reach.dram + reach.l2) * of - first - dram))
-        latency = dram * far + l2 * c.latency_l2 + (1 - dram - l2) * c.latency_l1
+        near_latency = c.latency_l2 + reach.late * max(0.0, far - c.latency_l2)
+        latency = dram * far + l2 * near_latency + (1 - dram - l2) * c.latency_l1
         beyond = max(1e-9, reach.dram + reach.l2)
         near = min(c.sm_fill, near_rate * (1 + (c.shared_gain - 1) * reach.shared))
         cycles = (reach.dram / far_rate + reach.l2 / near) / beyond

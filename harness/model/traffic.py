@@ -28,6 +28,8 @@ class Reach:
         dram, l2, l1: shares; they sum to 1.
         bytes: fetched from beyond L1, of one program.
         shared: the share of its requests to L2 that are served together with those of other SMs.
+        late: of those that L2 serves, the share that is still on its way from DRAM: programs that run side by side ask
+            for the same at the same time, and all of them wait for the one that asked first.
     """
 
     dram: float
@@ -35,6 +37,7 @@ class Reach:
     l1: float
     bytes: float
     shared: float = 0.0
+    late: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -109,9 +112,12 @@ def traffic(trace: Trace, concurrent: float, sms: int, blocks: int, l1_bytes: fl
     own = {_key(t): t["own"] for t in trace["tensors"]}
     wave = sum(t["own"] * SECTOR * min(programs, concurrent) * shares[_key(t)] for t in trace["tensors"])
     read = written = pieces = 0.0
+    fresh: dict[tuple[int, str], float] = {}  # of what one wave touches, the share that DRAM has to bring
     for tensor in trace["tensors"]:
         moved = _dram(tensor, trace, shares[_key(tensor)], wave, l2_bytes)
         pieces += moved / max(SECTOR, tensor["run"] * SECTOR) if tensor["kind"] == "load" else 0.0
+        touched = tensor["own"] * SECTOR * programs * shares[_key(tensor)]
+        fresh[_key(tensor)] = min(1.0, moved / touched) if touched else 0.0
         read += moved if tensor["kind"] != "store" else 0.0
         written += min(moved, tensor["bytes"]) if tensor["kind"] == "store" else 0.0
     alone = shared = 0.0
@@ -127,7 +133,9 @@ def traffic(trace: Trace, concurrent: float, sms: int, blocks: int, l1_bytes: fl
         # only requests for all of their 64 bytes are served together
         whole = site["distinct"] / max(1e-9, site["distinct_units"]) - 1 if distinct < SHARED else 0.0
         alone, shared = alone + units * (1 - whole), shared + units * whole
-        reach.setdefault((site["line"], site["column"]), []).append(_reach(site, distinct, held, beyond, whole))
+        reach.setdefault((site["line"], site["column"]), []).append(
+            _reach(site, distinct, held, beyond, whole, fresh.get(key, 0.0))
+        )
     stores = [s for s in trace["sites"] if s["kind"] == "store"]
     partial = sum(min(s["partial"], s["units"]) for s in stores) * programs
     writers = {_key(t): 1 / max(1e-9, shares[_key(t)]) for t in trace["tensors"] if t["kind"] == "store"}
@@ -190,17 +198,19 @@ def _held_by_l1(
     return direct and distinct * sms < 0.5 and footprint < 0.6 * l1_bytes * blocks
 
 
-def _reach(site: Mapping[str, Any], distinct: float, held: bool, beyond: float, shared: float) -> tuple[float, Reach]:
+def _reach(
+    site: Mapping[str, Any], distinct: float, held: bool, beyond: float, shared: float, fresh: float
+) -> tuple[float, Reach]:
     n = max(1e-9, site["distinct"])
     missed = site["missed"] / n
     fetched = site["missed"] * SECTOR * beyond
     if held:
         return site["executions"], Reach(0.0, 0.0, 1.0, fetched, shared)
     dram = missed if distinct > SHARED else 0.0
-    return site["executions"], Reach(dram, missed - dram, 1.0 - missed, fetched, shared)
+    return site["executions"], Reach(dram, missed - dram, 1.0 - missed, fetched, shared, fresh)
 
 
 def _together(parts: Sequence[tuple[float, Reach]]) -> Reach:
     weight = sum(w for w, _ in parts)
-    mean = {k: sum(w * getattr(r, k) for w, r in parts) / weight for k in ("dram", "l2", "l1", "shared")}
+    mean = {k: sum(w * getattr(r, k) for w, r in parts) / weight for k in ("dram", "l2", "l1", "shared", "late")}
     return Reach(**mean, bytes=sum(r.bytes for _, r in parts))

@@ -100,9 +100,9 @@ def shared_wavefronts(instruction: Instruction) -> float:
     if instruction.guard == "@!PT":
         return 0.0
     base = instruction.base
-    if base in ("LDS", "STS", "LDSM", "STSM", "ATOMS"):
+    if base in ("LDS", "STS", "LDSM", "STSM", "ATOMS", "LDGSTS"):
         return instruction.width * instruction.conflict
-    if base in ("LDL", "STL", "LDG", "STG", "LDGSTS", "LD", "ST"):
+    if base in ("LDL", "STL", "LDG", "STG", "LD", "ST"):
         return float(instruction.width)
     return 1.0 if base in ("SHFL", "REDUX", "ATOM", "ATOMG", "RED", "MATCH") else 0.0
 
