@@ -19,19 +19,22 @@ from harness.spec import Case, Gate
 
 Facts = dict[str, Any]
 WORST_FIRST = ("slow", "undecided", "pass")
-NOT_COMPILED = "was not compiled"  # how model.estimate says so
 MOST_FINDINGS = 3
 SURE = {"modelled": 0.1, "measured": 0.02}  # how far a ratio of two times of one kernel may be off
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What is known about one bench shape: its verdict as facts, and the seconds of one call."""
+    """What is known about one bench shape: its verdict as facts, the seconds of one call.
+
+    ``left``: its kernel was not compiled here, so that nothing is known about its speed.
+    """
 
     case: Case
     gate: Gate
     facts: Facts
     seconds: float = 0.0
+    left: bool = False
 
 
 def speed_facts(desk: Desk) -> Facts:
@@ -97,7 +100,7 @@ def _modelled(desk: Desk) -> Facts:
     """Model every gated shape and hold it against the reference's modelled time."""
     shapes = [_modelled_shape(desk, case, gate) for case, gate in desk.gated()]
     # a block of 65,536 takes the compiler minutes: where a further shape asks for one, a GPU decides about that shape
-    left = [s for s in shapes[1:] if s.facts["reason"].endswith(f"{NOT_COMPILED}.")]
+    left = [s for s in shapes[1:] if s.left]
     out = _folded([s for s in shapes if s not in left], "modelled")
     told = [
         f"{s.case.id}: speed, because its kernel has a block too large to compile here (--device cuda decides)"
@@ -107,6 +110,8 @@ def _modelled(desk: Desk) -> Facts:
 
 
 def _modelled_shape(desk: Desk, case: Case, gate: Gate) -> Shape:
+    from harness.model.estimate import NotCompiled
+
     gpu, kata, speed = desk.choices.gpu, desk.kata, _model()
     try:
         compiled = desk.connect_compile(case)
@@ -118,7 +123,8 @@ def _modelled_shape(desk: Desk, case: Case, gate: Gate) -> Shape:
             request = desk.request(case, file=str(kata.solution), model=MODEL_SECONDS)
             reference = _time(desk, desk.connect("compile").ask(request), case, kata.solution).seconds
     except (speed.NoModel, times.BrokenTimes) as error:
-        return Shape(case, gate, speed.undecided(f"{str(error).rstrip('.')}."))
+        told = speed.undecided(f"{str(error).rstrip('.')}.")
+        return Shape(case, gate, told, left=isinstance(error, NotCompiled))
     facts = speed.verdict(ours, reference, gate.cpu, gpu, kept.why)
     return Shape(case, gate, _with_bound(desk, facts, compiled["cost"], ours.seconds), ours.seconds)
 

@@ -38,6 +38,10 @@ class NoModel(Exception):
     """A launch cannot be modelled; the message is one sentence."""
 
 
+class NotCompiled(NoModel):
+    """A kernel was left out by the compile server: its block is too large to compile in reasonable time."""
+
+
 @dataclass(frozen=True)
 class LaunchTime:
     """One launch.
@@ -142,7 +146,7 @@ def _patiently(facts: KernelFacts, trace: Mapping[str, Any], device: Device, fir
 def _facts(known: dict[str, KernelFacts], facts: Mapping[str, Any], launch: Mapping[str, Any]) -> KernelFacts:
     data = facts.get(launch["facts"])
     if data is None:
-        raise NoModel(f"{launch['kernel']} was not compiled")
+        raise NotCompiled(f"{launch['kernel']} was not compiled")
     if "failed" in data:
         raise NoModel(f"the code of {launch['kernel']} cannot be read ({data['failed']})")
     if launch["facts"] not in known:

@@ -190,7 +190,7 @@ def test_a_further_shape_whose_block_is_too_large_to_compile_is_not_checked(monk
     speed = {"kind": "modelled", "share": 1.0, "gate": 0.7, "band": [0.9, 1.1]}
     passed = {"word": "pass", "reason": "", "findings": [], "not_checked": [], "speed": speed}
     unsure = passed | {"word": "undecided", "reason": "right, but its speed is not decided: k was not compiled."}
-    known = {"first": (passed, 1.0), "second": (unsure, 0.0)}
+    known = {"first": (passed, 1.0), "second": (unsure, 0.0, True)}
     monkeypatch.setattr(gauge, "_modelled_shape", lambda desk, case, gate: Shape(case, gate, *known[case.id]))
 
     facts = gauge._modelled(types.SimpleNamespace(gated=lambda: [(case, Gate(case.id, 0.7, 0.7)) for case in cases]))
