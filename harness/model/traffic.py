@@ -138,7 +138,12 @@ def traffic(trace: Trace, concurrent: float, sms: int, blocks: int, l1_bytes: fl
         )
     stores = [s for s in trace["sites"] if s["kind"] == "store"]
     partial = sum(min(s["partial"], s["units"]) for s in stores) * programs
-    writers = {_key(t): 1 / max(1e-9, shares[_key(t)]) for t in trace["tensors"] if t["kind"] == "store"}
+    # neighbours in memory may be rows of the grid apart, so that few of a wave are seen to meet: what all programs write
+    # and does not fit into the tensor says it too
+    writers = {
+        _key(t): max(1 / max(1e-9, shares[_key(t)]), t["own"] * SECTOR * programs / max(SECTOR, t["bytes"]))
+        for t in trace["tensors"] if t["kind"] == "store"
+    }  # fmt: skip
     joined = sum(
         min(s["partial"], s["units"]) * programs / n for s in stores if (n := writers.get(_key(s), 1.0)) > JOINED
     )
