@@ -167,12 +167,32 @@ def without_seldom(program: Program, executed: Executed, warps: int) -> tuple[Ex
     two rounds is meant: less than that is no part of the warps.
     """
     kept, cycles = list(executed.instructions), 0.0
+    whole = _now_and_then(program, executed, warps)
     for index, (instruction, times) in enumerate(zip(program.instructions, executed.instructions, strict=True)):
         loop = program.innermost[index]
-        if loop >= 0 and 0 < times < SELDOM * max(1.0, executed.loops[loop]):
+        if index in whole or loop >= 0 and 0 < times < SELDOM * max(1.0, executed.loops[loop]):
             kept[index] = 0.0
             cycles += times / warps * max(1, instruction.stall)
     return replace(executed, instructions=tuple(kept)), cycles
+
+
+def _now_and_then(program: Program, executed: Executed, warps: int) -> set[int]:
+    """Return the instructions of a loop that all warps execute together, in fewer than half of its rounds.
+
+    A barrier among instructions that are executed equally often says that no warp is left out.
+    """
+    found: set[int] = set()
+    run: list[int] = []
+    for index, times in enumerate(executed.instructions):
+        if run and (times != executed.instructions[run[-1]] or program.innermost[index] != program.innermost[run[-1]]):
+            run = []
+        run.append(index)
+        loop = program.innermost[index]
+        if loop < 0 or not 0 < times < SELDOM * warps * executed.loops[loop]:
+            continue
+        if index in found or program.instructions[index].base == "BAR" or run[0] in found:
+            found.update(run)
+    return found
 
 
 def _entries(program: Program, executed: Executed, rounds: dict[int, int], index: int) -> float:
