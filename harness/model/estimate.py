@@ -174,6 +174,7 @@ def launch_time(facts: KernelFacts, trace: Mapping[str, Any], device: Device, fi
         n * tensor_cycles(i, device, c) for i, n in zip(facts.program.instructions, executed.instructions, strict=True)
     )
     lookups = _lookups(moved, programs, device) * _merged(facts, executed, trace)
+    lookups += math.ceil(programs / device.sms) * _copied(facts, executed)
     terms = {
         "DRAM": dram(moved, c),
         "L2": l2(moved, path.local_bytes * programs, c),
@@ -199,6 +200,15 @@ def _cycles(path: warpsim.Path, programs: int, sms: int, blocks: int) -> float:
 def _lookups(moved: Traffic, programs: int, device: Device) -> float:
     """Cycles that L1 of the busiest SM needs: a lookup for each line of a request, a transfer for four sectors."""
     return math.ceil(programs / device.sms) * max(moved.l1_lines, moved.l1_sectors / 4)
+
+
+def _copied(facts: KernelFacts, executed: Any) -> float:
+    """Cycles in which one program's copies through L1 write shared memory: both are one array, read for its lines."""
+    return sum(
+        n * warpsim.shared_wavefronts(i)
+        for i, n in zip(facts.program.instructions, executed.instructions, strict=True)
+        if i.base == "LDGSTS" and "BYPASS" not in i.op
+    )
 
 
 def _merged(facts: KernelFacts, executed: Any, trace: Mapping[str, Any]) -> float:
