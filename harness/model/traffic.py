@@ -138,8 +138,8 @@ def traffic(trace: Trace, concurrent: float, sms: int, blocks: int, l1_bytes: fl
         )
     stores = [s for s in trace["sites"] if s["kind"] == "store"]
     partial = sum(min(s["partial"], s["units"]) for s in stores) * programs
-    # neighbours in memory may be rows of the grid apart, so that few of a wave are seen to meet: what all programs write
-    # and does not fit into the tensor says it too
+    # neighbours in memory may be rows of the grid apart, so that few of a wave are seen to meet: what all programs
+    # write, and does not fit into the tensor, says it too
     writers = {
         _key(t): max(1 / max(1e-9, shares[_key(t)]), t["own"] * SECTOR * programs / max(SECTOR, t["bytes"]))
         for t in trace["tensors"] if t["kind"] == "store"

@@ -45,7 +45,7 @@ def test_atomics_on_one_word_wait_for_each_other():
 
 def conflicts(source: str, warps: int = 4) -> tuple[list[float], int]:
     made, missing = with_conflicts(program(source), warps)
-    return [i.conflict for i in made.instructions if i.base in ("LDS", "STS")], missing
+    return [i.conflict for i in made.instructions if i.base in ("LDS", "STS", "LDGSTS")], missing
 
 
 def test_addresses_follow_from_the_thread_s_number():
@@ -54,6 +54,13 @@ def test_addresses_follow_from_the_thread_s_number():
 
     assert conflicts(row) == ([32.0, 32.0], 0)
     assert conflicts(column) == ([1.0, 1.0], 0)
+
+
+def test_an_asynchronous_copy_writes_to_its_first_address():
+    copy = "S2R R0, SR_TID.X\nIMAD.SHL.U32 R2, R0, 0x80, RZ\nLDGSTS.E [R2], desc[UR4][R6.64]\nEXIT"
+
+    assert conflicts(copy) == ([32.0], 0)
+    assert conflicts(copy.replace("0x80", "0x4")) == ([1.0], 0)
 
 
 def test_an_address_in_a_loop_behind_a_branch_is_found():

@@ -83,6 +83,24 @@ def test_sectors_that_several_programs_write_in_parts_are_joined():
     assert found.dram_read == 0 and found.dram_written > 0
 
 
+def test_writers_that_are_rows_of_the_grid_apart_join_as_well():
+    """No program of a wave is seen to meet another, but all of them write twice what the tensor holds."""
+    out = tensor(kind="store", bytes=64 * MB)
+    parts = site(kind="store", partial=64.0, units=64.0)
+
+    assert seen([out], [parts]).joined == 65536 * 32
+    assert seen([tensor(kind="store")], [parts]).joined == 0
+
+
+def test_who_does_not_ask_first_for_what_dram_brings_waits_as_well():
+    met = {"anywhere": [64, 4096, 640], "row": [64, 4096, 640]}
+    fresh = seen([tensor(**met)], [site()]).reach[9, 5]
+    again = seen([tensor(**met, bytes=MB // 16)], [site()]).reach[9, 5]
+
+    assert (fresh.dram, fresh.l2, fresh.late) == (0, 1, 1)
+    assert again.late < 0.2
+
+
 def test_short_runs_of_addresses_are_counted():
     assert seen([tensor(run=2.0)], [site()]).pieces == pytest.approx(128 * MB / 64)
 

@@ -183,6 +183,19 @@ def test_what_a_loop_does_in_few_rounds_is_not_done_in_each():
     assert without_seldom(made, executed, 4) == (executed, 0.0)
 
 
+def test_what_all_warps_do_now_and_then_has_a_barrier_in_it():
+    """A tile of 8 rounds ends for 8 warps: as many executions as one warp's in each round."""
+    made = program(loop(f"{LOAD}\nFADD R5, R4, R4 | wait 0\nBAR.SYNC.DEFER_BLOCKING 0x0\nMOV R7, R5"))
+    executed = Counter(made, 8).counts(constant_bank(80, {0: 64}, (1, 1, 1), 256), (1, 1, 1), (0, 0, 0))
+    end = [i for i, x in enumerate(made.instructions) if x.base in ("FADD", "BAR", "MOV") and made.innermost[i] >= 0]
+    rare = [64.0 if i in end else n for i, n in enumerate(executed.instructions)]
+
+    kept, _ = without_seldom(made, replace(executed, instructions=tuple(rare)), 8)
+    assert [kept.instructions[i] for i in end] == [0.0] * len(end)
+    load = next(i for i, x in enumerate(made.instructions) if x.base == "LDG")
+    assert kept.instructions[load] == executed.instructions[load]
+
+
 def test_what_one_warp_does_in_each_round_is_part_of_it():
     made = program(loop(LOAD))
     executed = Counter(made, 8).counts(constant_bank(80, {0: 64}, (1, 1, 1), 256), (1, 1, 1), (0, 0, 0))

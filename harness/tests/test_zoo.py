@@ -114,7 +114,9 @@ def test_a_kernel_that_the_model_says_nothing_about_is_undecided(monkeypatch, tm
     assert modelcheck.variant_lines(rows)[-1].endswith("us not modelled")
     kept.write(rows, "3.9.0", tmp_path)
     assert [r.known for r in kept.read(tmp_path)["3.9.0"]] == [True, False]
-    assert "| add | 2, 1 not modelled | 1.00x | 50.0% |" in kept.readme_block(kept.read(tmp_path), find_device("H200"), {})
+    assert "| add | 2, 1 not modelled | 1.00x | 50.0% |" in kept.readme_block(
+        kept.read(tmp_path), find_device("H200"), {}
+    )
     monkeypatch.setattr(modelcheck, "evaluate", lambda chosen, device: (rows, []))
     assert modelcheck.main(["add"]) == 0
     assert capsys.readouterr().out.endswith(f"not modelled: add/{variant.name}: k uses something\n")

@@ -69,7 +69,8 @@ def readme_block(kept: dict[str, list[Row]], device: Device, first: dict[str, li
     lines = [
         f"{len(rows)} kernels of {len(families)} families, good ones and bad ones, were timed on one machine "
         f"({device.measured_on}). Pass means {GATE:.0%} of the best of its family; a modelled share within "
-        f"{BAND * 100:.0f} points of that is undecided, and so is what is not modelled. What is wrong is counted among the decided.",
+        f"{BAND * 100:.0f} points of that is undecided, and so is what is not modelled. What is wrong is counted among "
+        "the decided.",
         "",
         *_table(
             columns,
@@ -111,7 +112,8 @@ def _cells(name: str, s: Scores) -> list[str]:
         return f"{len(names)} of {decided}" if names else "0"
 
     return [
-        name, f"{s.count}" + (f", {s.unknown} not modelled" if s.unknown else ""), f"{s.error:.2f}x", f"{1 - s.decided:.1%}", wrong(s.false_pass), wrong(s.false_fail),
+        name, f"{s.count}{f', {s.unknown} not modelled' if s.unknown else ''}", f"{s.error:.2f}x",
+        f"{1 - s.decided:.1%}", wrong(s.false_pass), wrong(s.false_fail),
         f"{s.ordered:.1%}", f"{s.worst_pass:.2f} of the best",
     ]  # fmt: skip
 
