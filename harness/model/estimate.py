@@ -177,7 +177,7 @@ def launch_time(facts: KernelFacts, trace: Mapping[str, Any], device: Device, fi
     lookups += math.ceil(programs / device.sms) * _copied(facts, executed)
     terms = {
         "DRAM": dram(moved, c),
-        "L2": l2(moved, path.local_bytes * programs, c),
+        "L2": l2(moved, 0.0 if _stays(facts, blocks, device) else path.local_bytes * programs, c),
         "SM": max(_cycles(path, programs, device.sms, blocks) * _uneven(trace, device.sms * blocks), lookups) / c.clock,
         "programs": programs * c.program,
         "atomics": atomics(trace, c),
@@ -293,8 +293,13 @@ def _turns(facts: KernelFacts) -> dict[int, tuple[int, int]]:
 
 def _local_latency(facts: KernelFacts, blocks: int, device: Device, c: Constants) -> float:
     """Cycles of a spilled register's way back: from L1 while all of them fit into half of it, else from L2."""
+    return c.latency_l1 if _stays(facts, blocks, device) else c.latency_l2
+
+
+def _stays(facts: KernelFacts, blocks: int, device: Device) -> bool:
+    """Whether the spilled registers of an SM's programs stay in L1: they fit into half of it."""
     held = l1_share(facts.shared_bytes, blocks, device) * blocks
-    return c.latency_l1 if 2 * facts.spill_bytes * facts.threads * blocks <= held else c.latency_l2
+    return 2 * facts.spill_bytes * facts.threads * blocks <= held
 
 
 def _loads(instruction: Instruction) -> bool:

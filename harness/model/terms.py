@@ -47,7 +47,7 @@ def dram(moved: Traffic, c: Constants) -> float:
 def l2(moved: Traffic, local_bytes: float, c: Constants) -> float:
     """Return the seconds that L2 needs for its requests, ``local_bytes`` of spilled registers among them."""
     spilled = local_bytes / 64
-    asked = moved.l2_units + moved.shared_units / c.shared_gain + moved.store_units + 0.7 * spilled
+    asked = moved.l2_units + moved.shared_units / c.shared_gain + moved.store_units + spilled
     apart = moved.partial_units if not moved.joined else 0.0
     parts = moved.joined * c.join_s + moved.partial_units * c.part_s if moved.joined else 0.0
     return asked / c.l2_requests + apart / c.l2_partial + parts
