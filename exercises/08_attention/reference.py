@@ -13,6 +13,7 @@ GARBAGE = 1e4  # what a KV cache holds behind its last valid key: anything, but 
 FILLS = {
     "sharp": lambda x, generator: x.mul_(24),  # scores so far apart that few keys share the weight
     "one_sign": lambda x, generator: x.abs_(),
+    "far_below": lambda x, generator: x.abs_().mul_(-48),  # with q of one sign: scores whose exp is 0 in float32
     "beyond_half": lambda x, generator: x.mul_(2.0**20),  # float16 would make infinities of them
 }
 
