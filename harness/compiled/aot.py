@@ -214,19 +214,23 @@ def _for_the_model(compiler: Compiler, call: Callable[[], Any], seconds: float) 
 def every_configuration(compiler: Compiler, call: Callable[[], Any], seconds: float) -> dict[str, Any]:
     """Call with each configuration of the autotuned kernels, and return ``runs`` (launches) and ``facts`` (by name).
 
-    ``left``: configurations that ``seconds`` had no room for.
+    ``left``: configurations that ``seconds`` had no room for. ``torch``: what torch moved in the first call.
     """
+    from harness.compiled.torchmoves import TorchMoves
+
+    moves = TorchMoves()
     started, runs, of, number = time.perf_counter(), [], 1, 0
     before = compiler.launches
     while number < of and (not number or time.perf_counter() - started < seconds):
         compiler.launches = []
         choose(number)
-        call()
+        with moves if not number else contextlib.nullcontext():
+            call()
         runs.append([launch.to_json() for launch in compiler.launches])
         of = max([of, *(x.tuned["of"] for x in compiler.launches if x.tuned)])
         number += 1
     compiler.launches = before
-    return {"runs": runs, "facts": compiler.facts, "left": of - number}
+    return {"runs": runs, "facts": compiler.facts, "left": of - number, "torch": moves.to_json()}
 
 
 def unfit() -> tuple[type[BaseException], ...]:

@@ -130,9 +130,21 @@ def estimate(model: Mapping[str, Any], traces: Sequence[Sequence[Mapping[str, An
         best = min(runs, key=lambda run: sum(x.seconds for x in run))
     else:  # configurations of different kernels do not hang together: the best of each
         best = [min(same, key=lambda x: x.seconds) for same in zip(*runs, strict=True)]
+    found = constants(device)
+    best = [*_torch(model.get("torch", {}), found), *best]
     left = model.get("left", 0) + len(model["runs"]) - len(runs)
     notes = [f"{left} further configurations of the autotuner were not modelled"] if left > 0 else []
-    return Estimate(best, constants(device).calibrated, notes)
+    return Estimate(best, found.calibrated, notes)
+
+
+def _torch(moves: Mapping[str, int], c: Constants) -> list[LaunchTime]:
+    """Return what torch's own copies and fills take, at the rate of a copy; nothing where there are none."""
+    if not moves.get("calls"):
+        return []
+    seconds = moves["bytes_read"] / c.dram_read + moves["bytes_written"] / c.dram_write + moves["calls"] * c.gap
+    amount = moves["bytes_read"] + moves["bytes_written"]
+    text = f"torch copies or fills before your kernel runs: {amount / 1e6:,.0f} MB"
+    return [LaunchTime("torch", seconds, {"DRAM": seconds}, {}, findings=[(seconds, text)])]
 
 
 def _patiently(facts: KernelFacts, trace: Mapping[str, Any], device: Device, first: bool) -> LaunchTime:

@@ -34,6 +34,7 @@ LAYERS = (
         "compiled.sassmeaning",
         "compiled.sassops",
         "compiled.sassvalue",
+        "compiled.torchmoves",
         "model.schedule",
         "model.sites",
         "model.tensorcore",
