@@ -8,11 +8,16 @@ import torch
 import triton
 import triton.language as tl
 
+LOG2_E = tl.constexpr(1.4426950408889634)
+
 
 @triton.jit
-def load_row(row_ptr, offs, N, stride_xn):
-    """Return row[offs] in float32; past the end, what changes neither a maximum nor a sum of exponentials."""
-    # TODO(1/3, ~1 line): this function returns that; offs * stride_xn may pass 2**31
+def load_row(row_ptr, offs, N, stride_xn, EVICT: tl.constexpr):
+    """Return row[offs] * log2(e) in float32: exp(x) is exp2 of that, and exp2 is what the hardware has.
+
+    Past the end it is what changes neither a maximum nor a sum of exponentials. EVICT says how soon the L2 may drop it.
+    """
+    # TODO(1/3, ~2 lines): this function returns that; offs * stride_xn may pass 2**31
 
 
 @triton.jit
