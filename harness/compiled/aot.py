@@ -216,7 +216,7 @@ def every_configuration(compiler: Compiler, call: Callable[[], Any], seconds: fl
 
     ``left``: configurations that ``seconds`` had no room for. ``torch``: what torch moved in the first call.
     """
-    from harness.compiled.torchmoves import TorchMoves
+    from harness.compiled.torchmoves import TorchMoves  # needs torch, and doctor reads SEAMS without it
 
     moves = TorchMoves()
     started, runs, of, number = time.perf_counter(), [], 1, 0

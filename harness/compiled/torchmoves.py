@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-COPIES = {"clone", "copy_", "copy", "_to_copy", "cat", "stack", "constant_pad_nd", "repeat", "roll", "flip"}
-FILLS = {
-    "fill_", "zero_", "zeros", "zeros_like", "new_zeros", "ones", "ones_like", "new_ones", "full", "full_like",
-    "new_full", "arange",
-}  # fmt: skip
+from harness.runner.hostwatch import FILLS, MOVES, tensors_in
 
 
 class TorchMoves(TorchDispatchMode):
@@ -34,25 +29,17 @@ class TorchMoves(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         out = func(*args, **(kwargs or {}))
         name = func.__name__.split(".")[0]
-        if isinstance(out, torch.Tensor) and out.numel() and (name in COPIES or name in FILLS):
+        if isinstance(out, torch.Tensor) and out.numel() and name in MOVES | FILLS:
             self.calls += 1
             self.bytes_written += out.numel() * out.element_size()
-            if name in COPIES:
-                sources = list(_tensors(args[1:] if name == "copy_" else args))
+            if name in MOVES:
+                sources = tensors_in(args[1:] if name == "copy_" else args)
                 self.bytes_read += sum(_distinct(t) * t.element_size() for t in sources)
         return out
 
     def to_json(self) -> dict[str, int]:
         """Return plain values."""
         return {"calls": self.calls, "bytes_read": self.bytes_read, "bytes_written": self.bytes_written}
-
-
-def _tensors(value: Any):
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, tuple | list):
-        for item in value:
-            yield from _tensors(item)
 
 
 def _distinct(tensor: torch.Tensor) -> int:

@@ -18,6 +18,7 @@ from harness.device import Device, find_device
 from harness.errors import DeviceError, KataError
 from harness.measured import chart
 from harness.measured.experiment import Experiment, put, sha256, write
+from harness.measured.sampling import POWER_LIMIT, State
 from harness.record import versions
 from harness.runner.client import Client, Server
 from harness.session import device_of
@@ -138,7 +139,7 @@ def lines(done: Experiment, device: Device | None) -> list[str]:
 def _untrusted(gone: list[str]) -> str:
     """Say what it means that so many rounds were disturbed."""
     why = sorted(set(gone))
-    if why == ["throttled: power limit"]:
+    if why == [State(held_down=(POWER_LIMIT,)).disturbance()]:
         return (
             f"clock: the power limit held it down in {len(gone)} rounds, too many to leave them out; all ran under it "
             "in turns, so the share holds, and the times are those of that clock"

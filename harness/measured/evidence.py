@@ -44,13 +44,17 @@ def table(found: Iterable[Experiment], root: Path = ROOT) -> str:
     lines = ["| kata, shape | kernel | median | of the limit | times as fast as |", "|---|---|--:|--:|---|"]
     for one in found:
         r, file = one.result(), Path(one.file)
-        others = ", ".join(f"{name} {times:,.{2 * (times < 10)}f}" for name, times in r["times_as_fast_as"].items())
+        others = ", ".join(f"{name} {_times(x)}" for name, x in r["times_as_fast_as"].items())
         mark = "" if (root / file).is_file() and sha256(root / file) == one.source else " (since changed)"
         lines.append(
             f"| {one.slug}, {one.case['id']} | `{file.name}`{mark} | {r['median_s'] * 1e6:,.1f} us | "
             f"{r['share']:.3f} of a {one.measured['limit']['kind']} | {others} |"
         )
     return "\n".join([*lines, "", _where(found), ""])
+
+
+def _times(x: float) -> str:
+    return f"{x:.2f}" if x < 10 else f"{x:,.0f}"
 
 
 def _where(found: list[Experiment]) -> str:

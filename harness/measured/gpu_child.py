@@ -57,7 +57,6 @@ class Guards:
         if copy and like.numel():
             _fill_view(out, like)
         self.bands.append((name, raw, GUARD + shift + nbytes))
-        self.bands[-1] = (name, raw, GUARD + shift + nbytes)
         return out
 
     def broken(self) -> str:

@@ -10,11 +10,11 @@ import contextlib
 import ctypes
 from typing import Any
 
-from harness.measured.sampling import State
+from harness.measured.sampling import POWER_LIMIT, State
 
 # only what slows it against its will: an idle GPU or a clock that somebody set are no disturbance
 REASONS = {
-    0x04: "power limit",
+    0x04: POWER_LIMIT,
     0x08: "hardware slowdown",
     0x20: "temperature (software)",
     0x40: "temperature (hardware)",

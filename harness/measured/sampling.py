@@ -14,6 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+POWER_LIMIT = "power limit"  # the one cause that full load brings with it
+
 
 @dataclass(frozen=True)
 class State:

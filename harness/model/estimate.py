@@ -131,13 +131,13 @@ def estimate(model: Mapping[str, Any], traces: Sequence[Sequence[Mapping[str, An
     else:  # configurations of different kernels do not hang together: the best of each
         best = [min(same, key=lambda x: x.seconds) for same in zip(*runs, strict=True)]
     found = constants(device)
-    best = [*_torch(model.get("torch", {}), found), *best]
+    best = [*torch_time(model.get("torch", {}), found), *best]
     left = model.get("left", 0) + len(model["runs"]) - len(runs)
     notes = [f"{left} further configurations of the autotuner were not modelled"] if left > 0 else []
     return Estimate(best, found.calibrated, notes)
 
 
-def _torch(moves: Mapping[str, int], c: Constants) -> list[LaunchTime]:
+def torch_time(moves: Mapping[str, int], c: Constants) -> list[LaunchTime]:
     """Return what torch's own copies and fills take, at the rate of a copy; nothing where there are none."""
     if not moves.get("calls"):
         return []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -14,20 +14,23 @@ from harness.runner.ledger import Ledger
 _ALLOCATE = {
     "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "empty_permuted",
 }  # fmt: skip
-_FREE = _ALLOCATE | {
+# … that write every element, from nothing
+FILLS = {
     "new_zeros", "zeros", "zeros_like", "ones", "ones_like", "new_ones", "full", "full_like", "new_full", "arange",
-    "scalar_tensor", "lift_fresh", "lift", "linspace", "eye", "fill_", "zero_", "_local_scalar_dense", "set_",
-    "view", "_unsafe_view", "reshape", "_reshape_alias", "as_strided", "expand", "permute", "transpose", "t",
-    "squeeze", "unsqueeze", "slice", "select", "split", "split_with_sizes", "unbind", "chunk", "alias", "detach",
-    "narrow", "diagonal", "unfold", "movedim", "view_as", "swapaxes", "flatten", "unflatten", "resize_", "expand_as",
-    "clone", "copy_", "copy", "_to_copy", "to", "contiguous", "cat", "stack", "constant_pad_nd", "repeat", "roll",
-    "flip", "pad", "broadcast_tensors", "is_pinned", "_pin_memory", "sym_size", "sym_stride", "sym_numel",
-    "is_same_size", "record_stream", "_efficientzerotensor", "tile",
+    "scalar_tensor", "linspace", "eye", "fill_", "zero_",
 }  # fmt: skip
-# … of these the ones that move elements, which is the work itself where a kata says torch_copies = false
+# … that move elements, which is the work itself where a kata says torch_copies = false
 MOVES = {
     "clone", "copy_", "copy", "_to_copy", "to", "contiguous", "cat", "stack", "constant_pad_nd", "repeat", "roll",
     "flip", "pad", "tile",
+}  # fmt: skip
+_FREE = _ALLOCATE | FILLS | MOVES | {
+    "lift_fresh", "lift", "_local_scalar_dense", "set_",
+    "view", "_unsafe_view", "reshape", "_reshape_alias", "as_strided", "expand", "permute", "transpose", "t",
+    "squeeze", "unsqueeze", "slice", "select", "split", "split_with_sizes", "unbind", "chunk", "alias", "detach",
+    "narrow", "diagonal", "unfold", "movedim", "view_as", "swapaxes", "flatten", "unflatten", "resize_", "expand_as",
+    "broadcast_tensors", "is_pinned", "_pin_memory", "sym_size", "sym_stride", "sym_numel", "is_same_size",
+    "record_stream", "_efficientzerotensor",
 }  # fmt: skip
 SMALL = 64  # elements: a table or a scalar that a launcher prepares is not the work
 PIECES = 16  # … but more than so many such pieces in a call are
@@ -66,11 +69,11 @@ class HostWatch(TorchDispatchMode):
             with self:  # what an operator of the learner's does is looked at, not its name
                 return own(*args, **(kwargs or {}))
         name = func.__name__.split(".")[0]
-        given = list(_tensors((args, kwargs)))
+        given = list(tensors_in((args, kwargs)))
         known = self.ledger is not None and name in self.free and self.ledger.knows(_on_cpu(given))
         out = func(*args, **(kwargs or {}))
         self._inherit((args, kwargs), out)
-        size = max((t.numel() for t in _tensors(out)), default=0)
+        size = max((t.numel() for t in tensors_in(out)), default=0)
         if self.in_kernel():
             self.during_kernel[name] = max(size, self.during_kernel.get(name, 0))
         elif name in _ALLOCATE:
@@ -79,8 +82,8 @@ class HostWatch(TorchDispatchMode):
                 fill(out, self.poison)
                 self.allocated.append(out)
         elif name not in self.free:
-            consumed = max((t.numel() for t in _tensors((args, kwargs))), default=0)
-            yes_or_no = all(t.dtype == torch.bool for t in _tensors(out))  # a check of the input is not the work
+            consumed = max((t.numel() for t in tensors_in((args, kwargs))), default=0)
+            yes_or_no = all(t.dtype == torch.bool for t in tensors_in(out))  # a check of the input is not the work
             self._small[name] = self._small.get(name, 0) + size  # many small pieces are the work, too
             if max(size, consumed, self._small[name] // PIECES) > SMALL and not yes_or_no:
                 self.computed[name] = max(size, consumed, self.computed.get(name, 0))
@@ -89,7 +92,7 @@ class HostWatch(TorchDispatchMode):
         if name.endswith("_") and args and isinstance(args[0], torch.Tensor):
             self.wrote(args[0])
         if self.ledger is not None:
-            self.ledger.ran(name, known, _on_cpu(given), _on_cpu(list(_tensors(out))))
+            self.ledger.ran(name, known, _on_cpu(given), _on_cpu(list(tensors_in(out))))
         return out
 
     def came_from(self, name: str, tensor: torch.Tensor) -> None:
@@ -97,9 +100,9 @@ class HostWatch(TorchDispatchMode):
         self.origins.setdefault(tensor.untyped_storage().data_ptr(), set()).add(name)
 
     def _inherit(self, given: Any, out: Any) -> None:
-        names = {n for t in _tensors(given) for n in self.origins.get(t.untyped_storage().data_ptr(), ())}
+        names = {n for t in tensors_in(given) for n in self.origins.get(t.untyped_storage().data_ptr(), ())}
         if names:
-            for t in _tensors(out):
+            for t in tensors_in(out):
                 self.origins.setdefault(t.untyped_storage().data_ptr(), set()).update(names)
 
     def wrote(self, tensor: torch.Tensor) -> None:
@@ -110,14 +113,15 @@ class HostWatch(TorchDispatchMode):
         return tensor
 
 
-def _tensors(value: Any):
+def tensors_in(value: Any) -> Iterator[torch.Tensor]:
+    """Yield the tensors among an operator's arguments, or in what it returned."""
     if isinstance(value, torch.Tensor):
         yield value
     elif isinstance(value, tuple | list):
         for item in value:
-            yield from _tensors(item)
+            yield from tensors_in(item)
     elif isinstance(value, dict):
-        yield from _tensors(list(value.values()))
+        yield from tensors_in(list(value.values()))
 
 
 def _own_function(func: Any) -> Callable[..., Any] | None:

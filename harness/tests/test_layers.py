@@ -34,7 +34,6 @@ LAYERS = (
         "compiled.sassmeaning",
         "compiled.sassops",
         "compiled.sassvalue",
-        "compiled.torchmoves",
         "model.schedule",
         "model.sites",
         "model.tensorcore",
@@ -70,6 +69,7 @@ LAYERS = (
     ("interpreted.sanitizer", "runner.standin"),
     ("runner.ledger",),
     ("runner.hostwatch",),
+    ("compiled.torchmoves",),
     (
         "interpreted.elementary",
         "interpreted.casts",

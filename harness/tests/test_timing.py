@@ -89,12 +89,11 @@ def test_the_copy_moves_half_in_and_half_out(gpu):
 
 @pytest.mark.parametrize(("flop", "n"), [(2 * 5120**3, 5120), (1, 4096)])
 def test_the_product_is_near_the_size_and_its_factor_exact(gpu, monkeypatch, flop, n):
-    monkeypatch.setattr(torch, "randn", lambda *shape, **_: torch.zeros(1).expand(shape))
+    monkeypatch.setattr(timing, "DEVICE", "meta")  # shapes alone: a CPU takes seconds for this product
     product, factor = timing.matmul_of(flop, torch.bfloat16)
 
     assert factor * 2 * n**3 == pytest.approx(flop)
-    shapes = [c.cell_contents.shape for c in product.__closure__]
-    assert shapes == [(n, n), (n, n)]
+    assert product().shape == (n, n)
 
 
 def test_two_measurements_on_one_gpu_wait_for_each_other(gpu, tmp_path):

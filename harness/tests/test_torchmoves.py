@@ -7,7 +7,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed: pip install
 from harness.compiled.torchmoves import TorchMoves  # noqa: E402 - needs torch
 from harness.device import find_device  # noqa: E402 - as above
 from harness.model.constants import constants  # noqa: E402 - as above
-from harness.model.estimate import _torch  # noqa: E402 - as above
+from harness.model.estimate import torch_time  # noqa: E402 - as above
 
 X = torch.zeros(4, 8)  # 128 bytes
 
@@ -37,8 +37,8 @@ def test_copies_and_fills_are_counted_in_bytes_and_views_are_not(work, expected)
 
 def test_a_copy_takes_the_time_of_a_copy_and_a_launch():
     gpu = find_device("H200")
-    (launch,) = _torch({"calls": 1, "bytes_read": 2_000_000_000, "bytes_written": 2_000_000_000}, constants(gpu))
+    (launch,) = torch_time({"calls": 1, "bytes_read": 2_000_000_000, "bytes_written": 2_000_000_000}, constants(gpu))
 
     assert launch.seconds == pytest.approx(4e9 / gpu.measured["copy_bw"] + gpu.measured["next_kernel_s"])
     assert launch.findings[0][1] == "torch copies or fills before your kernel runs: 4,000 MB"
-    assert not _torch({"calls": 0, "bytes_read": 0, "bytes_written": 0}, constants(gpu))
+    assert not torch_time({"calls": 0, "bytes_read": 0, "bytes_written": 0}, constants(gpu))

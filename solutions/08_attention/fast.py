@@ -59,7 +59,7 @@ LOWEST = gl.constexpr(-1e30)  # stands for -inf in maxima: -inf - -inf would be 
 
 @gluon.jit
 def tiles_of(visit, num_pid_m, IS_CAUSAL: gl.constexpr):
-    """Return bh, pid_m of the first tile of this visit, pid_m of its last, and the step between the two.
+    """Return bh, pid_m of the visit's first tile and of its last one, and how many tiles it has: 1 or 2.
 
     A causal mask makes a triangle: with its row of tiles from the long end goes the one from the short end, so that
     all visits cost the same.

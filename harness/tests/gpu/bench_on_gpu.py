@@ -8,6 +8,7 @@ long it took, and one that fails does not keep the others from running. Needs ne
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import statistics
 import subprocess
@@ -105,9 +106,12 @@ def calibrate(args: argparse.Namespace) -> dict[str, Any]:
 
 def experiments(args: argparse.Namespace) -> dict[str, Any]:
     """One experiment for each bench case of each kata, of kernel.py and of fast.py where there is one."""
+    with contextlib.closing(Server(cuda=True)) as server, contextlib.closing(Client(server.folder, "cuda")) as client:
+        return _experiments(args, client)
+
+
+def _experiments(args: argparse.Namespace, client: Client) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    server = Server(cuda=True)
-    client = Client(server.folder, "cuda")
     for kata in katas(args):
         kinds = ["--solutions"] + ["--fast"] * (kata.solutions / "fast.py").is_file()
         for case in kata.spec.with_role("bench"):
@@ -123,8 +127,6 @@ def experiments(args: argparse.Namespace) -> dict[str, Any]:
                     status = bench.main(command, client.ask)
                 found[f"{kata.slug} {case.id} {kind}"] = status
                 print(f"-- {time.monotonic() - started:.1f} s", flush=True)
-    client.close()
-    server.close()
     return found
 
 
