@@ -185,8 +185,8 @@ def launch_time(facts: KernelFacts, trace: Mapping[str, Any], device: Device, fi
     tensor = sum(
         n * tensor_cycles(i, device, c) for i, n in zip(facts.program.instructions, executed.instructions, strict=True)
     )
-    lookups = _lookups(moved, programs, device) * _merged(facts, executed, trace)
-    lookups += math.ceil(programs / device.sms) * _copied(facts, executed)
+    passed = _lines(facts, trace) * _merged(facts, executed, trace) + _passed(facts, executed)
+    lookups = math.ceil(programs / device.sms) * passed
     terms = {
         "DRAM": dram(moved, c),
         "L2": l2(moved, 0.0 if _stays(facts, blocks, device) else path.local_bytes * programs, c),
@@ -209,18 +209,22 @@ def _cycles(path: warpsim.Path, programs: int, sms: int, blocks: int) -> float:
     return path.first + max(0.0, rounds - 1) * path.cycles
 
 
-def _lookups(moved: Traffic, programs: int, device: Device) -> float:
-    """Cycles that L1 of the busiest SM needs: a lookup for each line of a request, a transfer for four sectors."""
-    return math.ceil(programs / device.sms) * max(moved.l1_lines, moved.l1_sectors / 4)
+def _lines(facts: KernelFacts, trace: Mapping[str, Any]) -> float:
+    """Cycles of L1's data stage for one program's loads and stores: one for each line, or for four sectors.
+
+    What goes past L1 (TMA, copies of 16 bytes to shared memory) is no lookup.
+    """
+    near = {(i.line, i.column) for i in facts.program.instructions if i.base == "LDGSTS" and "BYPASS" not in i.op}
+    asked = [
+        s for s in trace["sites"]
+        if s["kind"] != "atomic" and (not s["bypasses"] or (s["line"], s["column"]) in near)
+    ]  # fmt: skip
+    return max(sum(s["lines"] for s in asked), sum(s["sectors"] for s in asked) / 4)
 
 
-def _copied(facts: KernelFacts, executed: Any) -> float:
-    """Cycles in which one program's copies through L1 write shared memory: both are one array, read for its lines."""
-    return sum(
-        n * warpsim.shared_wavefronts(i)
-        for i, n in zip(facts.program.instructions, executed.instructions, strict=True)
-        if i.base == "LDGSTS" and "BYPASS" not in i.op
-    )
+def _passed(facts: KernelFacts, executed: Any) -> float:
+    """Cycles of L1's data stage for the rest of one program: shared memory, spills, shuffles, operands of products."""
+    return sum(n * warpsim.passes(i) for i, n in zip(facts.program.instructions, executed.instructions, strict=True))
 
 
 def _merged(facts: KernelFacts, executed: Any, trace: Mapping[str, Any]) -> float:

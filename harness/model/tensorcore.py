@@ -10,6 +10,18 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
+from harness.compiled.sass import Instruction
+
+
+def operand_bytes(instruction: Instruction) -> float:
+    """Return what one warp's part of a ``wgmma`` reads from shared memory: a quarter of n rows of 32 bytes, and of 64.
+
+    Of the 64 rows of the first operand only when it is in shared memory, not in registers.
+    """
+    n = int(instruction.op.split(".")[1].split("x")[1])
+    first = 64 if "gdesc" in instruction.operands.split(",")[1] else 0
+    return (n + first) * 32 / 4
+
 
 @dataclass
 class Groups:

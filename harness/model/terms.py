@@ -9,6 +9,7 @@ from harness.compiled.sass import Instruction
 from harness.device import Device
 from harness.model.constants import Constants
 from harness.model.memory import SECTOR
+from harness.model.tensorcore import operand_bytes
 from harness.model.traffic import Traffic
 
 
@@ -22,8 +23,7 @@ def tensor_cycles(instruction: Instruction, device: Device, c: Constants) -> flo
     if instruction.base in ("HGMMA", "QGMMA", "IGMMA", "BGMMA"):
         m, n, k = (int(x) for x in op.split(".")[1].split("x"))
         flops, rate = 2.0 * m * n * k / 4, c.wgmma
-        # operands come from shared memory at 128 bytes a cycle: n rows of 32 bytes, and 64 unless they are in registers
-        shared = (n + (64 if "gdesc" in instruction.operands.split(",")[1] else 0)) * 32 / 128
+        shared = 4 * operand_bytes(instruction) / 128  # cycles
     elif instruction.base in ("HMMA", "IMMA", "QMMA"):
         digits = next((p for p in op.split(".")[1:] if p.isdigit()), "16816")
         m, n, k = (int(x) for x in {"1688": (16, 8, 8), "1684": (16, 8, 4), "16832": (16, 8, 32), "884": (8, 8, 4)}.get(

@@ -49,7 +49,6 @@ class Traffic:
         l2_units: 64-byte requests of loads that few others share; shared_units: whole ones that many share.
         store_units, partial_units: 64-byte requests of stores; those that write a part of a sector only.
         joined: sectors that several programs write in parts.
-        l1_lines: lookups of one program; sectors: transfers of one program, both loads and stores.
         reach: by (line, column) of the loads.
     """
 
@@ -61,8 +60,6 @@ class Traffic:
     store_units: float
     partial_units: float
     joined: float
-    l1_lines: float
-    l1_sectors: float
     reach: Mapping[tuple[int, int], Reach]
 
 
@@ -156,8 +153,6 @@ def traffic(trace: Trace, concurrent: float, sms: int, blocks: int, l1_bytes: fl
         store_units=max(0.0, sum(s["units"] for s in stores) * programs - partial),
         partial_units=partial,
         joined=joined,
-        l1_lines=sum(s["lines"] for s in trace["sites"] if s["kind"] != "atomic"),
-        l1_sectors=sum(s["sectors"] for s in trace["sites"] if s["kind"] != "atomic"),
         reach={k: _together(v) for k, v in reach.items()},
     )
 

@@ -17,6 +17,7 @@ from harness.compiled.control import Executed
 from harness.compiled.sass import Instruction, Program
 from harness.model.made import ready_made
 from harness.model.schedule import Scheduler
+from harness.model.tensorcore import operand_bytes
 
 GENERATIONS = 4  # CTAs that follow each other in every slot of the SM
 SHORT, LONG = 2, 5  # rounds of a loop that are simulated; the difference is what one more round costs
@@ -105,6 +106,22 @@ def shared_wavefronts(instruction: Instruction) -> float:
     if base in ("LDL", "STL", "LDG", "STG", "LD", "ST"):
         return float(instruction.width)
     return 1.0 if base in ("SHFL", "REDUX", "ATOM", "ATOMG", "RED", "MATCH") else 0.0
+
+
+def passes(instruction: Instruction) -> float:
+    """Return the cycles that one warp's instruction keeps L1's data stage busy, for what is no lookup of a line.
+
+    Global loads and stores pass once for each line, which the trace counts. A copy to shared memory that goes past L1
+    passes once; another one writes all of its words there. Products read their operands.
+    """
+    base = instruction.base
+    if base in ("LDG", "STG", "LD", "ST"):
+        return 0.0
+    if base == "LDGSTS" and "BYPASS" in instruction.op:
+        return 1.0
+    if instruction.pipe == "wgmma" and base[1:] == "GMMA":
+        return operand_bytes(instruction) / 128
+    return shared_wavefronts(instruction)
 
 
 def counts(program: Program, executed: Executed) -> Path:

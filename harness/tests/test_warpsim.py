@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from harness.compiled.control import Counter, constant_bank
-from harness.model.warpsim import Costs, Hop, counts, simulate, without_seldom
+from harness.model.warpsim import Costs, Hop, counts, passes, simulate, without_seldom
 from harness.tests.sasstext import program
 
 COSTS = Costs(program=0.0)
@@ -202,3 +202,15 @@ def test_what_one_warp_does_in_each_round_is_part_of_it():
     one = [n / 8 for n in executed.instructions]
 
     assert without_seldom(made, replace(executed, instructions=tuple(one)), 8)[1] == 0.0
+
+
+@pytest.mark.parametrize(("line", "cycles"), [
+    ("LDG.E.128 R4, desc[UR4][R2.64]", 0), ("STG.E desc[UR4][R2.64], R4", 0), ("LDL.64 R4, [R2]", 2),
+    ("LDGSTS.E.BYPASS.128 [R9], desc[UR4][R2.64]", 1), ("LDGSTS.E [R9], desc[UR4][R2.64]", 1), ("LDS.128 R4, [R2]", 4),
+    ("SHFL.BFLY PT, R4, R2, 0x1, 0x1f", 1), ("FADD R5, R4, R4", 0),
+    ("HGMMA.64x64x16.F32.BF16 R24, gdesc[UR8], R24", 8), ("HGMMA.64x256x16.F32.BF16 R24, gdesc[UR8].tnspB, R24", 20),
+    ("HGMMA.64x64x16.F32.BF16 R24, R56, gdesc[UR8], R24", 4),
+])  # fmt: skip
+def test_what_keeps_the_data_stage_of_l1_busy(line, cycles):
+    """As an H200's counters say (``l1tex__data_pipe_lsu_wavefronts``): a lookup is counted by the trace, not here."""
+    assert passes(program(f"{line}\nEXIT").instructions[0]) == cycles

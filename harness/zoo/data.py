@@ -12,6 +12,7 @@ import gzip
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata
@@ -46,14 +47,33 @@ class Variant:
     row: dict[str, str]
 
 
-def variants(table: Path = FOLDER / "h200.csv") -> list[Variant]:
-    """Return the measured variants in the order of the table. Raises KataError for one whose kernel is not there."""
+def table_of(triton: str, folder: Path = FOLDER) -> Path:
+    """Return the times that are held against code of this Triton.
+
+    Its own, else those of the newest that is older, else the oldest. Raises KataError when there are none.
+    """
+    tables = {_number(path.stem.rpartition("_")[2]): path for path in folder.glob("h200_triton_*.csv")}
+    if not tables:
+        raise KataError(f"{folder} holds no recorded times (h200_triton_*.csv).")
+    return tables[max([v for v in tables if v <= _number(triton)], default=min(tables))]
+
+
+def _number(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
+
+
+def variants(triton: str | None = None, folder: Path = FOLDER) -> list[Variant]:
+    """Return the measured variants in the order of the table of this Triton, by default of the one installed.
+
+    Raises KataError for a variant whose kernel is not there.
+    """
+    table = table_of(triton or triton_version(), folder)
     with table.open(newline="", encoding="utf-8") as text:
         rows = list(csv.DictReader(text))
-    known = {family: path for path in sorted(table.parent.glob("*.py")) for family in _family_names(path)}
+    known = {family: path for path in sorted(folder.glob("*/*.py")) for family in _family_names(path)}
     for row in rows:
         if row["family"] not in known:
-            raise KataError(f"{table}: family {row['family']!r} is in no file of {table.parent}.")
+            raise KataError(f"{table}: family {row['family']!r} is in no file of {folder}.")
     return [
         Variant(known[r["family"]], r["family"], r["variant"], r["set"], float(r["median_us"]) * 1e-6, r) for r in rows
     ]

@@ -20,8 +20,6 @@ from harness.zoo import kept
 from harness.zoo.picture import log_log
 from harness.zoo.scores import Row, Scores, score, shares
 
-TABLES = (zoodata.FOLDER / "h200.csv", zoodata.FOLDER / "new" / "h200.csv")
-
 
 class Broken(Exception):
     """A variant could not be compiled, read or traced here; the message is one sentence."""
@@ -32,7 +30,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="nox -s model --", description="The model against the recorded zoo.")
     parser.add_argument("families", nargs="*", help="families, or family/variant (default: all)")
     parser.add_argument("--gpu", default="H200", help="whose recorded times (default: H200)")
-    parser.add_argument("--sets", default="", help="only these sets, as in h200.csv: D,H1")
+    parser.add_argument("--sets", default="", help="only these sets, as in the table of times: D,H1")
     parser.add_argument("--svg", type=Path, help="also write the log-log picture there")
     parser.add_argument("--brief", action="store_true", help="the scores only, not every variant")
     parser.add_argument("--write", action="store_true", help="keep the times and the picture, and README.md's table")
@@ -40,7 +38,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         if args.write and (args.families or args.sets):
             raise KataError("--write keeps the whole zoo; leave out the families and the sets.")
-        chosen = [v for table in TABLES if table.exists() for v in zoodata.variants(table) if _wanted(v, args)]
+        chosen = [v for v in zoodata.variants() if _wanted(v, args)]
         if not chosen:
             raise KataError(f"no recorded variant is called {' or '.join(args.families) or args.sets}.")
         rows, failed = evaluate(chosen, find_device(args.gpu))

@@ -1,7 +1,8 @@
 """Zoo: kernels whose times are known, good and bad, to hold the speed model against.
 
-``records/reference/zoo/*.py`` each define ``FAMILIES``: families of variants that compute the same result. The times
-stand in ``h200.csv`` beside them. A variant is one or more launches on named tensors. torch is imported when asked for.
+``records/reference/zoo/*/*.py`` each define ``FAMILIES``: families of variants that compute the same result. The times
+stand in ``h200_triton_*.csv`` above them, one table for each compiler that was timed. A variant is one or more launches
+on named tensors. torch is imported when asked for.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Check and time the variants of the zoo on this GPU; writes a table like ``records/reference/zoo/h200.csv``.
+"""Check and time the variants of the zoo on this GPU; writes a table like ``records/reference/zoo/h200_triton_3.6.0.csv``.
 
-    python harness/tests/gpu/zoo_on_gpu.py OUT.csv [--set N] [--folder records/reference/zoo/new] [--only FAMILY …]
+    python harness/tests/gpu/zoo_on_gpu.py OUT.csv [--set N] [--folder records/reference/zoo/third] [--only FAMILY …]
 
 Each variant's result is compared with its family's expectation first; a wrong one, or one that does not compile, is
 reported in OUT.json and not timed. Times follow ``harness/measured/timing.py``: device events, cold L2, bursts with rests. Needs
@@ -49,7 +49,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=Path)
     parser.add_argument("--set", default="N", help="what the column `set` says")
-    parser.add_argument("--folder", type=Path, default=ROOT / "records" / "reference" / "zoo" / "new")
+    parser.add_argument("--folder", type=Path, default=ROOT / "records" / "reference" / "zoo" / "third")
     parser.add_argument("--only", nargs="*", default=[], help="families")
     parser.add_argument("--check", action="store_true", help="compare results only")
     args = parser.parse_args(argv)
