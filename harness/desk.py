@@ -14,6 +14,7 @@ from harness.runner.client import Client
 from harness.spec import Case, Gate
 
 MODEL_SECONDS = 6.0  # for compiling further configurations of autotuned kernels, which the speed model compares
+AHEAD = 3  # cases that passed, from which on the bench shapes are compiled while further cases run
 MAX_COMPILED = 8  # cases that are compiled ahead of time beyond the bench shapes; the rest is said to be unchecked
 _ENDS_THE_KATA = ("timeout",)  # each further case would cost its time limit again
 
@@ -52,6 +53,7 @@ class Desk:
     compiling: dict[str, Case] = field(default_factory=dict)
     compiled: dict[str, dict[str, Any]] = field(default_factory=dict)
     interpreted: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    passed: int = 0
     ended: str = ""
     wrong_tests: int = 0
     told: int = 0
@@ -101,8 +103,12 @@ class Desk:
         new = [x["key"] for x in launches if x["key"] not in self.keys]
         self.keys.update(dict.fromkeys(new, case.id))
         self.interpreted[case.key()] = launches
-        if new and len(self.compiling) < MAX_COMPILED:
+        if new and sum(c.role != "bench" for c in self.compiling.values()) < MAX_COMPILED:
             self._send_compile(case)
+        self.passed += 1
+        if self.passed == AHEAD:
+            for shape in self.bench_cases():
+                self._send_compile(shape)
 
     def _send_compile(self, case: Case) -> None:
         if case.key() not in self.compiling:
@@ -153,7 +159,7 @@ class Desk:
         for case in self.bench_cases():
             self._send_compile(case)
         self.collect()
-        for key, case in self.compiling.items():
+        for key, case in sorted(self.compiling.items(), key=lambda entry: entry[1].role == "bench"):  # small ones first
             facts = self.compiled[key]
             if facts["word"] not in ("pass", "undecided"):
                 return facts | {"case": case.id, "late": True}

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from harness.compiled import blocks
 from harness.device import Device
 from harness.interpreted import launches
 from harness.interpreted.launches import Launch, StandInKernel
@@ -28,9 +29,6 @@ SEAMS = (
     ("triton.backends.compiler", "GPUTarget"), ("triton.runtime.driver", "set_active"),
     ("triton.runtime._allocation", "_allocator"), ("triton.runtime._allocation", "NullAllocator"),
 )  # fmt: skip
-
-
-HUGE_BLOCK = 32768  # a larger constexpr is taken for a block that takes a compiler minutes; its launch is only recorded
 
 
 class Compiler:
@@ -101,8 +99,7 @@ def _launch(compiler: Compiler, original: Any, kernel: Any, args: tuple, kwargs:
     launch = launches.describe(kernel.fn, shape, values, constants, options)
     if not warmup:
         compiler.launches.append(launch)
-    huge = [k for k, v in launch.constants.items() if v.isdigit() and int(v) > HUGE_BLOCK]
-    if not huge:
+    if not blocks.huge(kernel.fn, launch.constants):  # else the launch is only recorded
         _compile(compiler, original, kernel, args, kwargs, launch)
     return StandInKernel(kernel, args, kwargs) if warmup else None
 

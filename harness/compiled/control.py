@@ -82,9 +82,12 @@ class Counter:
             most, instructions = instructions, [self.warps * n for n in instructions]
         else:
             one, all_of_it, highest = self._seen
-            scale = self._by_instruction([n / o if o else 1.0 for n, o in zip(walk.counts, one, strict=True)])
-            instructions = [a * x for a, x in zip(all_of_it, scale, strict=True)]
-            most = [h * x for h, x in zip(highest, scale, strict=True)]
+            here = self._by_instruction(walk.counts)
+            # what the first program never reached says nothing about other threads: all warps go this one's way
+            before = self._by_instruction(one)
+            pairs = list(zip(here, before, strict=True))
+            instructions = [a * n / o if o else self.warps * n for a, (n, o) in zip(all_of_it, pairs, strict=True)]
+            most = [h * n / o if o else n for h, (n, o) in zip(highest, pairs, strict=True)]
         return self._executed(instructions, most, walk.unknown)
 
     def _every_warp(self, constants: Mapping[int, int], place: Place) -> Executed:

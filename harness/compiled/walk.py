@@ -112,9 +112,12 @@ class Walk:
         back = target <= index
         span = range(target, index + 1) if back else range(index + 1, target)
         due = self._due(span)
-        if due is None:
-            return False  # nothing was traced there: a loop ends, a piece that could be skipped runs
-        return due if back else not due
+        if due is not None:
+            return due if back else not due
+        # nothing was traced there: a loop ends, a piece that could be skipped runs, unless it skips what is due
+        before = self.decider.program.instructions[target - 1]
+        around = before.base == "BRA" and not before.guard and before.target > target
+        return not back and around and bool(self._due(range(target, before.target)))
 
     def _due(self, span: range) -> bool | None:
         """Return whether memory instructions in ``span`` have not run as often as traced; None: it holds none."""

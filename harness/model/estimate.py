@@ -187,13 +187,16 @@ def launch_time(facts: KernelFacts, trace: Mapping[str, Any], device: Device, fi
     )
     passed = _lines(facts, trace) * _merged(facts, executed, trace) + _passed(facts, executed)
     lookups = math.ceil(programs / device.sms) * passed
+    sm = max(_cycles(path, programs, device.sms, blocks) * _uneven(trace, device.sms * blocks), lookups) / c.clock
     terms = {
         "DRAM": dram(moved, c),
-        "L2": l2(moved, 0.0 if _stays(facts, blocks, device) else path.local_bytes * programs, c),
-        "SM": max(_cycles(path, programs, device.sms, blocks) * _uneven(trace, device.sms * blocks), lookups) / c.clock,
+        "L2": 0.0,
+        "SM": sm,
         "programs": programs * c.program,
         "atomics": atomics(trace, c),
     }
+    spilled = 0.0 if _stays(facts, blocks, device) else path.local_bytes * programs
+    terms["L2"] = l2(moved, spilled, c, max(terms.values()))
     seconds = sum(t**NORM for t in terms.values()) ** (1 / NORM) + (c.launch if first else c.gap)
     parts = _parts(path, lookups, tensor, terms["SM"], programs, device, c)
     return LaunchTime(

@@ -44,13 +44,18 @@ def dram(moved: Traffic, c: Constants) -> float:
     return read / c.dram_read + max(0.0, moved.dram_written - c.kept) / c.dram_write
 
 
-def l2(moved: Traffic, local_bytes: float, c: Constants) -> float:
-    """Return the seconds that L2 needs for its requests, ``local_bytes`` of spilled registers among them."""
+def l2(moved: Traffic, local_bytes: float, c: Constants, meanwhile: float = 0.0) -> float:
+    """Return the seconds that L2 needs for its requests, ``local_bytes`` of spilled registers among them.
+
+    Parts of a sector that one warp stores one after the other meet on their way, unless L2 is what everybody waits for:
+    then other warps' stores come in between. ``meanwhile``: the seconds that the rest of the launch needs.
+    """
     spilled = local_bytes / 64
     asked = moved.l2_units + moved.shared_units / c.shared_gain + moved.store_units + spilled
-    apart = moved.partial_units if not moved.joined else 0.0
-    parts = moved.joined * c.join_s + moved.partial_units * c.part_s if moved.joined else 0.0
-    return asked / c.l2_requests + apart / c.l2_partial + parts
+    if moved.joined:
+        return asked / c.l2_requests + moved.joined * c.join_s + moved.partial_units * c.part_s
+    calm = asked / c.l2_requests + moved.calm_units / c.l2_partial
+    return calm if calm <= meanwhile else asked / c.l2_requests + moved.crowded_units / c.l2_partial
 
 
 def atomics(trace: Mapping[str, Any], c: Constants) -> float:

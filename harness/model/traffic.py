@@ -17,6 +17,10 @@ from harness.model.memory import SECTOR
 Trace = Mapping[str, Any]
 JOINED = 1.3  # programs that write a sector, on average, from which on they are many
 FEW = 2.0  # programs, of those drawn from a wave, that met another: fewer say little
+# stores of a few bytes whose parts fill a sector one after the other: so many of them are left of each sector
+JOINS = 2.0  # when they meet on their way: the first goes at once, the rest together
+FITS = 4.0  # parts that still meet when other warps store too; of more, the share APART is left
+APART = 0.8
 SHARED = 0.35  # of the sectors of a wave are distinct: below this its programs mostly hit what others fetched
 
 
@@ -48,6 +52,8 @@ class Traffic:
         dram_read, dram_written: bytes; pieces: contiguous runs that the reads consist of.
         l2_units: 64-byte requests of loads that few others share; shared_units: whole ones that many share.
         store_units, partial_units: 64-byte requests of stores; those that write a part of a sector only.
+        calm_units, crowded_units: what is left of the latter when the parts that one store writes one after the other
+            are joined on their way; when stores of other warps come in between.
         joined: sectors that several programs write in parts.
         reach: by (line, column) of the loads.
     """
@@ -59,6 +65,8 @@ class Traffic:
     shared_units: float
     store_units: float
     partial_units: float
+    calm_units: float
+    crowded_units: float
     joined: float
     reach: Mapping[tuple[int, int], Reach]
 
@@ -134,7 +142,8 @@ def traffic(trace: Trace, concurrent: float, sms: int, blocks: int, l1_bytes: fl
             _reach(site, distinct, held, beyond, whole, fresh.get(key, 0.0))
         )
     stores = [s for s in trace["sites"] if s["kind"] == "store"]
-    partial = sum(min(s["partial"], s["units"]) for s in stores) * programs
+    parts = [(min(s["partial"], s["units"]), max(1.0, s["distinct_units"])) for s in stores]
+    partial = sum(p for p, _ in parts) * programs
     # neighbours in memory may be rows of the grid apart, so that few of a wave are seen to meet: what all programs
     # write, and does not fit into the tensor, says it too
     writers = {
@@ -152,6 +161,8 @@ def traffic(trace: Trace, concurrent: float, sms: int, blocks: int, l1_bytes: fl
         shared_units=shared * programs,
         store_units=max(0.0, sum(s["units"] for s in stores) * programs - partial),
         partial_units=partial,
+        calm_units=sum(min(p, JOINS * d) for p, d in parts) * programs,
+        crowded_units=sum(min(p, max(JOINS * d, APART * p if p > FITS * d else 0.0)) for p, d in parts) * programs,
         joined=joined,
         reach={k: _together(v) for k, v in reach.items()},
     )

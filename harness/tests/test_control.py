@@ -139,6 +139,37 @@ def test_a_later_program_keeps_what_threads_differ_by():
     assert first == second
 
 
+LOOPS_BY_NUMBER = """\
+S2R R1, SR_CTAID.X
+S2R R2, SR_TID.X
+MOV R0, RZ
+ISETP.GE.AND P0, PT, R0, R1, PT
+@P0 BRA out
+top:
+IADD3 R0, R0, 0x1, RZ
+ISETP.LT.AND P0, PT, R0, R1, PT
+@P0 BRA top
+out:
+ISETP.GT.AND P1, PT, R2, 0x10, PT
+@P1 BRA end
+MOV R5, R6
+end:
+EXIT
+"""
+
+
+def test_what_the_first_program_skipped_counts_for_the_later_ones():
+    """As in a triangular loop: program 0 has no round of it, program 3 has three."""
+    bank = constant_bank(80, {}, GRID, 128)
+    counter = Counter(program(LOOPS_BY_NUMBER), 4)
+    first = counter.counts(bank, GRID, (0, 0, 0))
+    later = counter.counts(bank, GRID, (3, 0, 0), whole=False)
+
+    assert (first.instructions[5], later.instructions[5]) == (0, 4 * 3)
+    assert later.loops == (3.0,)
+    assert later.instructions == counts(LOOPS_BY_NUMBER, pid=3).instructions
+
+
 BY_DATA = "top:\nLDG.E R2, desc[UR4][R4.64] // 1\nISETP.GT.AND P0, PT, R2, RZ, PT\n@P0 BRA top\nEXIT"
 BY_DATA_PTX = '.file 1 "/k.py"\n.loc 1 7 1\n'
 
@@ -151,6 +182,31 @@ def test_a_branch_on_data_is_named_and_follows_the_trace():
     traced = Counter(made, 4, {7: 25.0}).counts(bank, GRID, (0, 0, 0))
     assert (blind.loops, blind.unknown) == ((1.0,), (7,))
     assert (traced.loops, traced.unknown) == ((25.0,), (7,))
+
+
+BEHIND_A_JUMP = """\
+LDG.E R2, desc[UR4][R4.64]
+ISETP.GT.AND P0, PT, R2, RZ, PT
+@P0 BRA work
+MOV R8, RZ
+BRA out
+work:
+LDG.E R3, desc[UR4][R6.64] // 2
+ISETP.GT.AND P0, PT, R3, RZ, PT
+@P0 BRA work
+out:
+EXIT
+"""
+
+
+@pytest.mark.parametrize(("traced", "rounds"), [({7: 20.0}, 20.0), ({}, 0.0)])
+def test_a_branch_on_data_goes_to_what_was_traced_behind_a_jump(traced, rounds):
+    """The compiler puts the short way first, which jumps over the loop."""
+    made = program(BEHIND_A_JUMP, BY_DATA_PTX, ("/k.py",))
+    found = Counter(made, 1, traced).counts({}, GRID, (0, 0, 0))
+
+    assert found.instructions[5] == rounds
+    assert found.instructions[3] == (0.0 if rounds else 1.0)
 
 
 def test_a_subroutine_is_counted_and_returns():
