@@ -185,7 +185,7 @@ def launch_time(facts: KernelFacts, trace: Mapping[str, Any], device: Device, fi
     tensor = sum(
         n * tensor_cycles(i, device, c) for i, n in zip(facts.program.instructions, executed.instructions, strict=True)
     )
-    passed = _lines(facts, trace) * _merged(facts, executed, trace) + _passed(facts, executed)
+    passed = _read(facts, trace) * _merged(facts, executed, trace) + _passed(facts, executed)
     lookups = math.ceil(programs / device.sms) * passed
     sm = max(_cycles(path, programs, device.sms, blocks) * _uneven(trace, device.sms * blocks), lookups) / c.clock
     terms = {
@@ -212,8 +212,8 @@ def _cycles(path: warpsim.Path, programs: int, sms: int, blocks: int) -> float:
     return path.first + max(0.0, rounds - 1) * path.cycles
 
 
-def _lines(facts: KernelFacts, trace: Mapping[str, Any]) -> float:
-    """Cycles of L1's data stage for one program's loads and stores: one for each line, or for four sectors.
+def _read(facts: KernelFacts, trace: Mapping[str, Any]) -> float:
+    """Cycles of L1's data stage for one program's loads and stores, at least one for four sectors.
 
     What goes past L1 (TMA, copies of 16 bytes to shared memory) is no lookup.
     """
@@ -222,7 +222,7 @@ def _lines(facts: KernelFacts, trace: Mapping[str, Any]) -> float:
         s for s in trace["sites"]
         if s["kind"] != "atomic" and (not s["bypasses"] or (s["line"], s["column"]) in near)
     ]  # fmt: skip
-    return max(sum(s["lines"] for s in asked), sum(s["sectors"] for s in asked) / 4)
+    return max(sum(s["cycles"] for s in asked), sum(s["sectors"] for s in asked) / 4)
 
 
 def _passed(facts: KernelFacts, executed: Any) -> float:

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 SECTOR, UNIT, LINE = 32, 64, 128  # bytes: fetched at once, requested of L2 at once, one tag of L1
+BANKS, WORD = 32, 4  # of L1's data, which is shared memory's: each bank gives one word a cycle
+TAGS = 2  # lines that L1 looks up in a cycle
 _NONE = np.int64(-1)
 
 
@@ -78,6 +80,7 @@ class Requests:
         instructions: memory instructions that each warp executes.
         requests: those that have an active lane, over all warps.
         sectors, lines, units: distinct 32-, 128- and 64-byte pieces, summed over the requests.
+        cycles: of L1 for these requests.
         partial: pieces of 32 bytes that a request writes in part only (stores, atomics).
         lanes: active elements.
         width: elements that one instruction moves for each thread.
@@ -96,6 +99,7 @@ class Requests:
     unique: np.ndarray
     hottest: int = 1
     addresses: int = 1
+    cycles: float = 0.0
 
 
 def block_requests(
@@ -125,11 +129,13 @@ def block_requests(
         counts = np.unique(address[active], return_counts=True)[1]
         hottest, addresses = int(counts.max()), len(counts)
     touched = address[active]
+    lines = _distinct(flat[busy], LINE)
     return Requests(
         instructions=first.shape[0],
         requests=int(busy.sum()),
         sectors=int(sectors.sum()),
-        lines=int(_distinct(flat[busy], LINE).sum()),
+        lines=int(lines.sum()),
+        cycles=float(_read_cycles(flat[busy], lines, item * width).sum() if kind == "load" else lines.sum()),
         units=int(_distinct(flat[busy], UNIT).sum()),
         partial=partial,
         lanes=int(active.sum()),
@@ -150,7 +156,7 @@ def whole_requests(address: np.ndarray, active: np.ndarray, item: int, kind: str
     partial = int(not tile and kind != "load" and len(touched) > 0)
     return Requests(
         1, each * bool(len(touched)), each * len(unique), each * lines, each * units, partial, len(touched), 1, unique,
-        hottest=1, addresses=len(touched),
+        hottest=1, addresses=len(touched), cycles=float(each * lines),
     )  # fmt: skip
 
 
@@ -180,6 +186,22 @@ def _distinct(flat: np.ndarray, size: int) -> np.ndarray:
     """Return for each row how many different pieces of ``size`` bytes its addresses touch; negative ones are off."""
     pieces = np.sort(np.where(flat >= 0, flat // size, _NONE), axis=1)
     return (np.diff(pieces, axis=1) != 0).sum(1) + (pieces[:, 0] >= 0)
+
+
+def _read_cycles(flat: np.ndarray, lines: np.ndarray, nbytes: int) -> np.ndarray:
+    """Return for each request the cycles in which L1 reads it.
+
+    The data of several lines come in one cycle when they lie in different banks; the tags are looked up TAGS at a time.
+    Addresses a power of two apart lie in one bank: a cycle for each, as an H200's counters say.
+    """
+    if not len(flat):
+        return lines
+    words = (flat // WORD)[:, :, None] + np.arange(max(1, nbytes // WORD))
+    words = np.sort(np.where(flat[:, :, None] >= 0, words, _NONE).reshape(len(flat), -1), axis=1)
+    new = np.c_[np.ones(len(flat), bool), np.diff(words, axis=1) != 0] & (words >= 0)
+    rows = np.broadcast_to(np.arange(len(flat))[:, None], words.shape)
+    busy = np.bincount(rows[new] * BANKS + words[new] % BANKS, minlength=len(flat) * BANKS).reshape(-1, BANKS).max(1)
+    return np.maximum(busy, lines / TAGS)
 
 
 def _partial(flat: np.ndarray, width: int) -> int:

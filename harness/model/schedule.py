@@ -70,6 +70,7 @@ class Scheduler:
 
     def __init__(self, made: Sequence[Made], way: Sequence[int], warps: int, residents: int, costs: Any) -> None:
         self.way = [made[i] for i in way]
+        self.issuing = costs.beside_products if any(m.kind == WGMMA for m in self.way) else 1.0
         self.costs, self.all_warps = costs, warps
         self.mine = max(1, round(warps / 4))  # warps of each CTA on this scheduler
         self.slots = residents if warps >= 4 else max(1, round(residents * warps / 4))
@@ -146,7 +147,7 @@ class Scheduler:
             heapq.heappush(self.heap, (max(self.pipe.get(pipe, 0.0), when), FREE, 0.0, pipe))
 
     def _issue(self, start: float, here: Made, warp: Warp, index: int) -> None:
-        self.issue = start + 1.0
+        self.issue = start + self.issuing
         if here.interval and here.kind != WGMMA:  # products run by themselves: they hold no warp
             self.pipe[here.pipe] = max(start, self.pipe.get(here.pipe, 0.0)) + here.interval
         warp.at += 1

@@ -23,7 +23,7 @@ class Site:
     instructions: float = 0.0  # of each warp
     requests: float = 0.0
     sectors: float = 0.0
-    lines: float = 0.0
+    cycles: float = 0.0  # of L1
     units: float = 0.0
     partial: float = 0.0
     lanes: float = 0.0

@@ -33,7 +33,7 @@ FIRST_ACCESSES = 6  # of a neighbour: about what programs that start together ha
 _HALF = 1 << (REGION_BITS - 1)
 
 
-_SUMMED = ("instructions", "requests", "sectors", "lines", "units", "partial", "lanes", "hottest", "addresses")
+_SUMMED = ("instructions", "requests", "sectors", "cycles", "units", "partial", "lanes", "hottest", "addresses")
 
 
 class EndOfProgram(BaseException):

@@ -48,6 +48,20 @@ def test_the_sectors_of_a_request_grow_with_the_stride(stride, sectors):
     assert (found.requests, found.sectors) == (1, sectors)
 
 
+@pytest.mark.parametrize(("stride", "cycles"), [
+    (4, 1), (8, 2), (128, 32), (512, 32),  # one after the other; every second; a power of two: one bank for all
+    (400, 16), (132, 16),  # rows of 100 or 33 floats: banks apart, but 32 lines to look up
+])  # fmt: skip
+def test_what_l1_needs_for_a_request_of_32_lanes(stride, cycles):
+    found = asked(np.arange(32) * stride, layout=threads(1, 1))
+
+    assert found.cycles == cycles
+
+
+def test_a_store_is_looked_up_line_by_line():
+    assert asked(np.arange(32) * 400, kind="store", layout=threads(1, 1)).cycles == 32
+
+
 def test_an_unaligned_run_touches_one_sector_more():
     assert asked(np.arange(32) * 4 + 4, layout=threads(1, 1)).sectors == 5
 

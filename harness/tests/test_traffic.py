@@ -19,7 +19,7 @@ def tensor(**changes):
 def site(**changes):
     return {
         "line": 9, "column": 5, "kind": "load", "argument": "x_ptr", "storage": 0, "item": 4, "tile": False,
-        "bypasses": False, "executions": 1.0, "instructions": 1.0, "requests": 4.0, "sectors": 64.0, "lines": 16.0,
+        "bypasses": False, "executions": 1.0, "instructions": 1.0, "requests": 4.0, "sectors": 64.0, "cycles": 16.0,
         "units": 32.0, "partial": 0.0, "lanes": 512.0, "distinct": 64.0, "distinct_units": 32.0, "missed": 64.0,
         "missed_units": 32.0, "hottest": 0.0, "addresses": 0.0, "width": 4,
     } | changes  # fmt: skip
