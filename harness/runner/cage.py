@@ -189,10 +189,12 @@ def adopt_orphans() -> None:
 
 
 def _children(pid: int) -> list[int]:
+    """Return the children of a process; none of one that has ended since it was seen."""
     found: list[int] = []
-    for path in Path(f"/proc/{pid}/task").glob("*/children"):
-        with contextlib.suppress(OSError):
-            found += map(int, path.read_text().split())
+    with contextlib.suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with contextlib.suppress(OSError):
+                found += map(int, Path(f"/proc/{pid}/task/{thread}/children").read_text().split())
     return found
 
 

@@ -137,6 +137,21 @@ def test_children_of_the_child_die_with_it():
     assert not runs(int(outcome.printed))
 
 
+def test_what_ends_while_it_is_looked_at_has_no_children(monkeypatch):
+    """A compiler's process is gone between two looks at /proc: no fault of the harness."""
+    if (pid := os.fork()) == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
+    assert cage._children(pid) == []
+
+    def gone(path):
+        raise FileNotFoundError(2, "No such file or directory", path)
+
+    monkeypatch.setattr(os, "listdir", gone)
+    monkeypatch.setattr(os, "scandir", gone)
+    assert cage._children(os.getpid()) == []
+
+
 def alone(text: str) -> str:
     """Run a program that adopts orphans, as a keeper does, and return what it printed."""
     head = "import os, time\nfrom harness.runner import cage\ncage.adopt_orphans()\n"

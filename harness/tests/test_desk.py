@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from harness.desk import AHEAD
 from harness.tests.desks import CASE, compiled, failing, maker, passing
 
 
@@ -22,12 +23,27 @@ def test_a_case_goes_out_in_plain_values(desk):
 
 
 def test_only_new_launches_are_compiled(desk):
-    d = desk([passing("a"), passing("a"), passing("a", "b")], [compiled("a"), compiled("a", "b")])
-    for seed in range(3):
+    d = desk([passing("a"), passing("a", "b")], [compiled("a"), compiled("a", "b")])
+    for seed in range(2):
         d.judge(CASE.with_seed(seed))
     d.collect()
 
-    assert [r["case"]["seed"] for r in d.lines["compile"].sent] == [0, 2]
+    assert [r["case"]["seed"] for r in d.lines["compile"].sent] == [0, 1]
+
+
+def test_the_bench_shapes_are_compiled_while_further_cases_run(desk):
+    """Not before some have passed: a kernel that is wrong fails in one of the first."""
+    d = desk([passing("a")] * AHEAD + [failing()], [compiled("a"), compiled("bench")])
+    sent = d.lines["compile"].sent
+    for seed in range(AHEAD - 1):
+        d.judge(CASE.with_seed(seed))
+    assert [r["case"]["role"] for r in sent] == ["small"]
+
+    for seed in range(AHEAD - 1, AHEAD + 1):
+        d.judge(CASE.with_seed(seed))
+    assert [r["case"]["role"] for r in sent] == ["small", "bench"]
+    assert d.compile_facts()["word"] == "pass"
+    assert len(sent) == 2
 
 
 def test_a_wrong_case_is_not_compiled(desk):

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from harness.device import find_device
+from harness.model.constants import constants
+from harness.model.terms import l2
 from harness.model.traffic import scaled, share, traffic
 
 MB = 2**20
@@ -113,3 +116,27 @@ def test_a_trace_stands_for_programs_that_do_more():
     assert (found["sites"][0]["sectors"], found["sites"][0]["executions"]) == (96.0, 1.5)
     assert (found["sites"][0]["line"], found["sites"][0]["width"], found["sites"][0]["tile"]) == (9, 4, False)
     assert scaled(trace, 1.0) is trace
+
+
+@pytest.mark.parametrize(("parts", "calm", "crowded"), [
+    (1, 1, 1), (2, 2, 2), (4, 2, 2), (8, 2, 6.4), (16, 2, 12.8),
+])  # fmt: skip
+def test_parts_of_a_sector_that_follow_each_other_meet_on_their_way(parts, calm, crowded):
+    """How often each sector was written: counters of an H200, 189 patterns of stores."""
+    own = tensor(kind="store", bytes=65536 * 32 * 64)
+    found = seen([own], [site(kind="store", partial=32.0 * parts, units=32.0 * parts, distinct_units=32.0)])
+
+    assert found.partial_units == 65536 * 32 * parts
+    assert found.calm_units == pytest.approx(65536 * 32 * calm)
+    assert found.crowded_units == pytest.approx(65536 * 32 * crowded)
+
+
+def test_other_warps_stores_come_in_between_when_everybody_waits_for_l2():
+    h200 = constants(find_device("H200"))
+    own = tensor(kind="store", bytes=65536 * 32 * 64)
+    found = seen([own], [site(kind="store", partial=32.0 * 8, units=32.0 * 8, distinct_units=32.0)])
+    calm = l2(found, 0.0, h200, meanwhile=1.0)
+
+    assert calm == pytest.approx(2 * 65536 * 32 / h200.l2_partial)
+    assert l2(found, 0.0, h200, meanwhile=calm * 1.01) == calm
+    assert l2(found, 0.0, h200, meanwhile=calm * 0.99) == pytest.approx(3.2 * calm)
