@@ -68,7 +68,8 @@ def readme_block(kept: dict[str, list[Row]], device: Device, first: dict[str, li
                "slowest passed")  # fmt: skip
     lines = [
         f"{len(rows)} kernels of {len(families)} families, good ones and bad ones, were timed on one machine "
-        f"({device.measured_on}). Pass means {GATE:.0%} of the best of its family; a modelled share within "
+        f"({device.measured_on}; then again with the code of each newer Triton below). "
+        f"Pass means {GATE:.0%} of the best of its family; a modelled share within "
         f"{BAND * 100:.0f} points of that is undecided, and so is what is not modelled. What is wrong is counted among "
         "the decided.",
         "",
