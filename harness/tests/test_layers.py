@@ -69,7 +69,10 @@ LAYERS = (
     ("interpreted.sanitizer", "runner.standin"),
     ("runner.ledger",),
     ("runner.hostwatch",),
-    ("compiled.torchmoves",),
+    (
+        "compiled.blocks",
+        "compiled.torchmoves",
+    ),
     (
         "interpreted.elementary",
         "interpreted.casts",
