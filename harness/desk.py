@@ -53,7 +53,6 @@ class Desk:
     compiling: dict[str, Case] = field(default_factory=dict)
     compiled: dict[str, dict[str, Any]] = field(default_factory=dict)
     interpreted: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    passed: int = 0
     ended: str = ""
     wrong_tests: int = 0
     told: int = 0
@@ -105,8 +104,7 @@ class Desk:
         self.interpreted[case.key()] = launches
         if new and sum(c.role != "bench" for c in self.compiling.values()) < MAX_COMPILED:
             self._send_compile(case)
-        self.passed += 1
-        if self.passed == AHEAD:
+        if len(self.interpreted) == AHEAD:
             for shape in self.bench_cases():
                 self._send_compile(shape)
 

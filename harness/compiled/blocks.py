@@ -42,9 +42,13 @@ def shape_names(fn: Callable[..., Any]) -> set[str] | None:
     for call in (n for n in ast.walk(tree) if isinstance(n, ast.Call)):
         if _makes_a_block(call.func):
             found |= {name for a in [*call.args, *(k.value for k in call.keywords)] for name in _names(a)}
-    made = [n for n in ast.walk(tree) if isinstance(n, ast.Assign | ast.AnnAssign | ast.AugAssign) and n.value]
+    assigned = [
+        (_targets(n), _names(n.value))
+        for n in ast.walk(tree)
+        if isinstance(n, ast.Assign | ast.AnnAssign | ast.AugAssign) and n.value
+    ]
     while True:
-        more = {x for n in made if found & _targets(n) for x in _names(n.value)} - found  # type: ignore[arg-type]
+        more = {name for targets, sources in assigned if found & targets for name in sources} - found
         if not more:
             return found
         found |= more

@@ -19,8 +19,8 @@ from harness.compiled.decider import Decider, Place, Thread
 from harness.compiled.sass import Instruction, Program
 from harness.compiled.sassvalue import MASK, Value, operand
 from harness.compiled.walk import Walk
+from harness.model.memory import BANKS, WORD
 
-BANKS, WORD = 32, 4
 SHARED = ("LDS", "STS", "LDSM", "STSM", "ATOMS", "LDGSTS")  # LDGSTS copies to its first address
 ROUNDS = 2  # of a loop that are followed: the first may be a special case
 MOST_VISITS = 4_000  # blocks entered for one warp
